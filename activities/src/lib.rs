@@ -1,0 +1,1 @@
+//! What the satellite does to a node.

@@ -1,0 +1,1 @@
+//! How the satellite speaks to the world: SLURM, OpenStack, the hub.
