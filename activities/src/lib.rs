@@ -1,1 +1,23 @@
-//! What the satellite does to a node.
+//! What the satellite does to a node, one file a verb.
+//!
+//! Every body is handed a [`World`] to act on and an [`Attempt`] to report to, and returns its
+//! outcome or a [`Failure`]. It looks, then acts: running twice is running once.
+//!
+//! *Invariant*: nothing here names Temporal. What is not ours is read and left alone; on doubt,
+//! nothing is changed.
+
+pub mod adopt;
+mod attempt;
+mod close;
+pub mod conditions;
+mod failure;
+mod look;
+pub mod plan;
+pub mod poll_conditions;
+pub mod resume;
+mod wait;
+mod world;
+
+pub use attempt::{Attempt, Progress};
+pub use failure::{Class, Code, Failure, Owner};
+pub use world::{Site, World};

@@ -67,9 +67,9 @@ impl DeviceStatus {
         let powering_down = of(ConditionType::SlurmSchedulable).is_some_and(|o| o.reason == "PoweringDown");
         if !adopted {
             Self::Free
-        } else if ConditionType::ALL.into_iter().all(holds) {
-            Self::Ready
-        } else if was_ready && powering_down && holds(ConditionType::SlurmMember) {
+        } else if ConditionType::ALL.into_iter().all(holds)
+            || (was_ready && powering_down && holds(ConditionType::SlurmMember))
+        {
             Self::Ready
         } else if was_ready {
             Self::Degraded

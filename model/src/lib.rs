@@ -9,6 +9,7 @@ mod condition;
 mod device;
 mod features;
 mod gres;
+pub mod hostlist;
 mod ids;
 mod invalid;
 mod node_name;

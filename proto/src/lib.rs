@@ -13,7 +13,13 @@ pub use payload::{Input, Proto, Undecodable};
 pub use request::Lifecycle;
 
 /// The messages, generated.
-#[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::allow_attributes_without_reason,
+    reason = "generated code"
+)]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/fleet.slurm.v1.rs"));
     include!(concat!(env!("OUT_DIR"), "/fleet.slurm.v1.serde.rs"));

@@ -1,0 +1,16 @@
+# make test      everything: format, lints, unit tests, and the adoption on real services
+# make images    the container images that the tests use
+# make tools     Temporal's server and CLI, and buf, in .venv
+
+.PHONY: test images tools
+.DEFAULT_GOAL := test
+
+test:
+	@tests/run.sh
+
+images:
+	@tests/images/engine.sh
+	@tests/images/build.sh
+
+tools:
+	@tests/tools.sh

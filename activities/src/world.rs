@@ -1,0 +1,42 @@
+//! Everything an activity acts on.
+
+use std::time::Duration;
+
+use clients::hub::Hub;
+use clients::openstack::{Networks, OpenStack};
+use clients::slurm::Slurm;
+use model::{NodeTemplate, SiteId};
+
+/// The systems of one site, and how the site wants things done.
+#[derive(Debug)]
+pub struct World {
+    /// The site's settings.
+    pub site: Site,
+    /// The site's SLURM.
+    pub slurm: Slurm,
+    /// The site's OpenStack project.
+    pub openstack: OpenStack,
+    /// The hub, as `slurm-agent-<site>`: everything that is written goes as this principal.
+    pub hub: Hub,
+    /// The hub, as `temporal-worker-<site>`: bootstrap configs are read as this principal.
+    pub configs: Hub,
+}
+
+/// How a site wants things done.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// Which site this is.
+    pub id: SiteId,
+    /// How the node of a device without a `slurm_node_name` is called.
+    pub node_template: NodeTemplate,
+    /// How new servers are connected.
+    pub networks: Networks,
+    /// Whether new servers get a config drive.
+    pub config_drive: bool,
+    /// Without a good tick for so long, blind ticks say `Unknown`.
+    pub stale_after: Duration,
+    /// How often a wait looks.
+    pub look_every: Duration,
+    /// The heartbeat time-out of the verbs: a later attempt waits so long before it creates.
+    pub heartbeat_timeout: Duration,
+}

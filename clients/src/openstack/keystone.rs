@@ -1,0 +1,137 @@
+//! Tokens and the catalog.
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use super::kind;
+use crate::http::Http;
+use crate::{Error, Kind, Service};
+
+/// A token is renewed so long before its end, in seconds.
+const MARGIN: i64 = 60;
+
+/// A user with a password, in a project.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// The user's name.
+    pub username: String,
+    /// The user's password.
+    pub password: SecretString,
+    /// The project's name.
+    pub project: String,
+    /// The domain of the user, by name.
+    pub user_domain: String,
+    /// The domain of the project, by name.
+    pub project_domain: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Keystone {
+    pub(super) auth_url: Url,
+    pub(super) credentials: Credentials,
+    pub(super) region: Option<String>,
+}
+
+/// A token and what it opens.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) token: SecretString,
+    ends: Timestamp,
+    glance: Option<Url>,
+    nova: Option<Url>,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    token: Granted,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    expires_at: Timestamp,
+    #[serde(default)]
+    catalog: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    endpoints: Vec<Endpoint>,
+}
+
+#[derive(Deserialize)]
+struct Endpoint {
+    interface: String,
+    #[serde(default)]
+    region_id: Option<String>,
+    url: String,
+}
+
+impl Keystone {
+    /// `POST /v3/auth/tokens`. Wrong password, user and project all look the same: 401.
+    pub(super) async fn authenticate(&self, http: &Http) -> Result<Session, Error> {
+        const OPERATION: &str = "get token";
+        let c = &self.credentials;
+        let body = json!({"auth": {
+            "identity": {"methods": ["password"], "password": {"user": {
+                "name": c.username,
+                "domain": {"name": c.user_domain},
+                "password": c.password.expose_secret(),
+            }}},
+            "scope": {"project": {"name": c.project, "domain": {"name": c.project_domain}}},
+        }});
+        let url = join(&self.auth_url, &["auth", "tokens"]);
+        let request = http.client().post(url).json(&body);
+        let answer =
+            http.send(OPERATION, request).await.map_err(|e| Error { service: Service::Keystone, ..e })?;
+        if !answer.status.is_success() {
+            return Err(answer.error(Service::Keystone, OPERATION, kind(&answer)));
+        }
+        let malformed =
+            |what: &str| answer.error(Service::Keystone, OPERATION, Kind::Malformed(what.to_owned()));
+        let token = answer.headers.get("x-subject-token").and_then(|t| t.to_str().ok());
+        let token = SecretString::from(token.ok_or_else(|| malformed("no X-Subject-Token"))?.to_owned());
+        let granted: Granted = answer.json::<Body>(Service::Keystone, OPERATION)?.token;
+        let find = |kind| self.endpoint(&granted.catalog, kind);
+        Ok(Session { token, ends: granted.expires_at, glance: find("image"), nova: find("compute") })
+    }
+
+    fn endpoint(&self, catalog: &[Entry], kind: &str) -> Option<Url> {
+        let fits = |e: &&Endpoint| {
+            e.interface == "public" && self.region.as_ref().is_none_or(|r| e.region_id.as_ref() == Some(r))
+        };
+        let entry = catalog.iter().find(|e| e.kind == kind)?;
+        Url::parse(&entry.endpoints.iter().find(fits)?.url).ok()
+    }
+}
+
+impl Session {
+    pub(super) fn is_fresh(&self) -> bool {
+        self.ends.as_second() > Timestamp::now().as_second() + MARGIN
+    }
+
+    pub(super) fn url(&self, service: Service, path: &[&str], operation: &'static str) -> Result<Url, Error> {
+        let (base, kind) = match service {
+            Service::Glance => (&self.glance, "image"),
+            Service::Nova | Service::Keystone | Service::Slurm | Service::Hub => (&self.nova, "compute"),
+        };
+        base.as_ref().map(|b| join(b, path)).ok_or_else(|| {
+            let what = format!("the catalog has no public `{kind}` endpoint in the region");
+            Error::new(service, operation, Kind::Rejected(what))
+        })
+    }
+}
+
+/// The URL with these segments behind its path, each escaped.
+fn join(base: &Url, segments: &[&str]) -> Url {
+    let mut url = base.clone();
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(segments);
+    }
+    url
+}

@@ -1,0 +1,88 @@
+//! The command line.
+
+mod start;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::settings::Settings;
+use crate::{telemetry, worker};
+
+/// The settings are wrong (sysexits' EX_USAGE).
+const EXIT_USAGE: u8 = 64;
+
+/// Turns a site's OpenStack devices into SLURM nodes.
+#[derive(Debug, Parser)]
+#[command(name = "satellite", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the site's Temporal worker until SIGTERM.
+    Worker {
+        /// The site's settings.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Starts a verb on a device through the hub, and follows it.
+    Start(Box<start::Start>),
+}
+
+/// Runs the command line. 0: done; 1: failed; 64: the settings or the command line are wrong.
+pub(crate) fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let wrong = error.use_stderr();
+            drop(error.print());
+            return if wrong { ExitCode::from(EXIT_USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("cannot start threads: {error}")),
+    };
+    match cli.command {
+        Command::Worker { config } => {
+            let settings = match Settings::read(&config) {
+                Ok(settings) => settings,
+                Err(mistakes) => {
+                    for mistake in &mistakes {
+                        say_error(&format!("{}: {mistake}", config.display()));
+                    }
+                    return ExitCode::from(EXIT_USAGE);
+                }
+            };
+            if let Err(error) = telemetry::start(&settings.log) {
+                say_error(&format!("{}: log.filter: {error:#}", config.display()));
+                return ExitCode::from(EXIT_USAGE);
+            }
+            match runtime.block_on(worker::run(settings)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    tracing::error!(error = format!("{error:#}"), "worker ended");
+                    ExitCode::FAILURE
+                }
+            }
+        }
+        Command::Start(start) => match runtime.block_on(start::run(&start)) {
+            Ok(code) => code,
+            Err(error) => fail(&format!("{error:#}")),
+        },
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    say_error(message);
+    ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stderr, reason = "the command line talks to a person")]
+fn say_error(line: &str) {
+    eprintln!("satellite: {line}");
+}

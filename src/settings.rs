@@ -1,0 +1,260 @@
+//! The worker's settings: one TOML file, read and checked once, every mistake reported together.
+//!
+//! *Invariant*: the only place that reads the environment and the files that settings name.
+//! Everyone else is handed a value.
+
+mod section;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clients::openstack::{Credentials, Networks};
+use clients::slurm::Token;
+use model::{Invalid, NodeTemplate, PrincipalId, SiteId};
+use secrecy::SecretString;
+use url::Url;
+
+use section::{Mistakes, Section};
+
+/// Everything that a worker is told.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// `site`: which site this worker acts for.
+    pub(crate) site: SiteId,
+    /// `node_template`: how the node of a device without a `slurm_node_name` is called; default
+    /// `{name}`.
+    pub(crate) node_template: NodeTemplate,
+    /// `[temporal]`.
+    pub(crate) temporal: Temporal,
+    /// `[hub]`.
+    pub(crate) hub: Hub,
+    /// `[slurm]`.
+    pub(crate) slurm: Slurm,
+    /// `[openstack]`.
+    pub(crate) openstack: OpenStack,
+    /// `[poll]`.
+    pub(crate) poll: Poll,
+    /// `[log]`.
+    pub(crate) log: Log,
+}
+
+/// `[temporal]`: where workflows come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Temporal {
+    /// `url`: the server's gRPC address.
+    pub(crate) url: Url,
+    /// `namespace`: default the site's id.
+    pub(crate) namespace: String,
+}
+
+/// `[hub]`: the Fleet Manager, and the two principals that this process holds.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    /// `url`: its root URL.
+    pub(crate) url: Url,
+    /// `audience`: the `aud` of assertions; default `url` without a trailing slash.
+    pub(crate) audience: String,
+    /// `agent_client_id` (default `slurm-agent-<site>`) and `agent_key_file`.
+    pub(crate) agent: Principal,
+    /// `worker_client_id` (default `temporal-worker-<site>`) and `worker_key_file`.
+    pub(crate) worker: Principal,
+}
+
+/// A principal and its private key.
+#[derive(Debug)]
+pub(crate) struct Principal {
+    pub(crate) client_id: PrincipalId,
+    pub(crate) key: SecretString,
+}
+
+/// `[slurm]`: the cluster's slurmrestd.
+#[derive(Debug)]
+pub(crate) struct Slurm {
+    /// `url`: its root URL.
+    pub(crate) url: Url,
+    /// `user`: the token's user; needs AdminLevel Administrator, or to be SlurmUser or root.
+    pub(crate) user: String,
+    /// `token_file`, re-read as it is rotated, or `token_env`.
+    pub(crate) token: Token,
+}
+
+/// `[openstack]`: the site's project.
+#[derive(Debug)]
+pub(crate) struct OpenStack {
+    /// `auth_url`: Keystone's, ending in `/v3`.
+    pub(crate) auth_url: Url,
+    /// `username`, `password_file` or `password_env`, `project`, `user_domain` and
+    /// `project_domain` (default `Default`).
+    pub(crate) credentials: Credentials,
+    /// `region`: default whichever the catalog lists first.
+    pub(crate) region: Option<String>,
+    /// `networks`: `none`, `auto` (default) or a list of network ids.
+    pub(crate) networks: Networks,
+    /// `config_drive`: whether new servers get one; default true.
+    pub(crate) config_drive: bool,
+}
+
+/// `[poll]`: the conditions' poll.
+#[derive(Debug)]
+pub(crate) struct Poll {
+    /// `every_seconds`: default 60, at least 1.
+    pub(crate) every: Duration,
+    /// `stale_after_seconds`: without a good tick for so long, conditions become Unknown; default
+    /// 300.
+    pub(crate) stale_after: Duration,
+}
+
+/// `[log]`: what is written to stderr.
+#[derive(Debug)]
+pub(crate) struct Log {
+    /// `filter`: a tracing filter; default `info`.
+    pub(crate) filter: String,
+    /// `json`: one JSON object a line (default), or text for a person.
+    pub(crate) json: bool,
+}
+
+impl Settings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Every mistake, each with its field and remedy.
+    pub(crate) fn read(path: &Path) -> Result<Self, Vec<Invalid>> {
+        let one = |problem: String, remedy: &str| vec![Invalid::new("--config", problem, remedy)];
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            one(format!("{} cannot be read: {}", path.display(), e.kind()), "name a readable file")
+        })?;
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+            let line = e.span().map_or(0, |s| text[..s.start].lines().count().max(1));
+            one(format!("{} is not TOML: line {line}: {}", path.display(), e.message()), "correct that line")
+        })?;
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        Self::parse(table, &folder)
+    }
+
+    /// Parses a table; relative files are looked for in `folder`.
+    fn parse(table: toml::Table, folder: &Path) -> Result<Self, Vec<Invalid>> {
+        let mistakes = Mistakes::default();
+        let mut root = Section::new("", table, &mistakes, folder);
+        let site = root.parsed("site", SiteId::parse);
+        let template = root.optional("node_template", NodeTemplate::parse);
+        let name = site.as_ref().map(ToString::to_string).unwrap_or_default();
+        let temporal = root.section("temporal", |s| {
+            Some(Temporal { url: s.url("url")?, namespace: s.text_or("namespace", &name)? })
+        });
+        let hub = root.section("hub", |s| hub(s, &name));
+        let slurm = root.section("slurm", |s| {
+            let (url, user, token) = (s.url("url"), s.text("user"), token(s));
+            Some(Slurm { url: url?, user: user?, token: token? })
+        });
+        let openstack = root.section("openstack", openstack);
+        let poll = root.optional_section("poll", |s| {
+            let (every, stale) =
+                (s.seconds_or("every_seconds", 60), s.seconds_or("stale_after_seconds", 300));
+            Some(Poll { every: every?, stale_after: stale? })
+        });
+        let log = root.optional_section("log", |s| {
+            let (filter, json) = (s.text_or("filter", "info"), s.flag_or("json", true));
+            Some(Log { filter: filter?, json: json? })
+        });
+        root.finish();
+        let settings = (|| {
+            Some(Self {
+                site: site?,
+                node_template: template?.unwrap_or_default(),
+                temporal: temporal?,
+                hub: hub?,
+                slurm: slurm?,
+                openstack: openstack?,
+                poll: poll?,
+                log: log?,
+            })
+        })();
+        match settings {
+            Some(settings) if mistakes.is_empty() => Ok(settings),
+            _ => Err(mistakes.into_inner()),
+        }
+    }
+}
+
+fn hub(s: &mut Section<'_>, site: &str) -> Option<Hub> {
+    let url = s.url("url");
+    let default = url.as_ref().map(|u| u.as_str().trim_end_matches('/').to_owned()).unwrap_or_default();
+    let audience = s.text_or("audience", &default);
+    let mut principal = |who: &str, id: &str| {
+        let client_id = s.text_or(&format!("{who}_client_id"), id);
+        let key = s.secret_file(&format!("{who}_key_file"));
+        let parsed = client_id.and_then(|c| s.check(&format!("{who}_client_id"), PrincipalId::parse(&c)));
+        Some(Principal { client_id: parsed?, key: key? })
+    };
+    let agent = principal("agent", &format!("slurm-agent-{site}"));
+    let worker = principal("worker", &format!("temporal-worker-{site}"));
+    Some(Hub { url: url?, audience: audience?, agent: agent?, worker: worker? })
+}
+
+fn token(s: &mut Section<'_>) -> Option<Token> {
+    match (s.has("token_file"), s.has("token_env")) {
+        (true, false) => s.path("token_file").map(Token::in_file),
+        (false, true) => {
+            let name = s.text("token_env")?;
+            s.environment("token_env", &name).map(|value| Token::in_environment(&name, value))
+        }
+        _ => {
+            s.mistake(
+                "token_file",
+                "exactly one of `token_file` and `token_env` is needed",
+                "name one of them",
+            );
+            s.ignore(&["token_file", "token_env"]);
+            None
+        }
+    }
+}
+
+fn openstack(s: &mut Section<'_>) -> Option<OpenStack> {
+    let auth_url = s.url("auth_url");
+    let (username, project) = (s.text("username"), s.text("project"));
+    let password = match (s.has("password_file"), s.has("password_env")) {
+        (true, false) => s.secret_file("password_file"),
+        (false, true) => s.text("password_env").and_then(|name| s.environment("password_env", &name)),
+        _ => {
+            let problem = "exactly one of `password_file` and `password_env` is needed";
+            s.mistake("password_file", problem, "name one of them");
+            s.ignore(&["password_file", "password_env"]);
+            None
+        }
+    };
+    let user_domain = s.text_or("user_domain", "Default");
+    let project_domain = s.text_or("project_domain", "Default");
+    let region = s.optional("region", |t| Ok(t.to_owned()));
+    let networks = s.networks("networks");
+    let config_drive = s.flag_or("config_drive", true);
+    Some(OpenStack {
+        auth_url: auth_url?,
+        credentials: Credentials {
+            username: username?,
+            password: password?,
+            project: project?,
+            user_domain: user_domain?,
+            project_domain: project_domain?,
+        },
+        region: region?,
+        networks: networks?,
+        config_drive: config_drive?,
+    })
+}
+
+/// A secret that is kept in a file, without the white space around it.
+///
+/// # Errors
+/// What is wrong, without a part of it.
+pub(crate) fn read_secret(path: &PathBuf) -> Result<SecretString, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| format!("{} cannot be read: {}", path.display(), e.kind()))?;
+    match text.trim() {
+        "" => Err(format!("{} is empty", path.display())),
+        text => Ok(text.to_owned().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! The Temporal worker of a site.
+//!
+//! *Invariant*: the SDK's activities are named here and below only; converter and failure cross
+//! over here.
+
+mod activities;
+mod attempts;
+mod cross_over;
+mod shutdown;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use backon::{ExponentialBuilder, Retryable as _};
+use model::SiteId;
+use proto::names;
+use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions};
+use temporalio_sdk::{Runtime, Worker, WorkerOptions};
+use url::Url;
+
+use crate::schedule;
+use crate::settings::{Settings, Temporal};
+use activities::Activities;
+
+/// Activities are told to stop so long after SIGTERM; then they have until [`shutdown::LATEST`].
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs until SIGTERM or SIGINT.
+///
+/// # Errors
+/// What keeps the worker from running; a Temporal server that is not up yet is waited for.
+pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
+    let (site, every) = (settings.site.clone(), settings.poll.every);
+    let Temporal { url, namespace } = settings.temporal.clone();
+    let world = Arc::new(world::build(settings)?);
+    let mut stop = shutdown::Stop::listen()?;
+    let connection = tokio::select! {
+        connection = connect(&url, &site) => connection?,
+        () = stop.asked() => return Ok(()),
+    };
+    let options = ClientOptions::new(namespace.as_str()).build();
+    let client = Client::new(connection, options).context("Temporal client")?;
+    schedule::ensure(&client, &site, every)
+        .await
+        .with_context(|| format!("poll schedule in namespace {namespace}"))?;
+
+    let runtime = Runtime::from_current_tokio(Default::default()).context("Temporal runtime")?;
+    let options = WorkerOptions::new(names::task_queue(&site))
+        .graceful_shutdown_period(GRACE)
+        .register_activities(Activities::new(site.clone(), world))
+        .register_workflow::<workflows::AdoptDevice>()?
+        .register_workflow::<workflows::ResumeDevice>()?
+        .register_workflow::<workflows::PollSchedulerConditions>()?
+        .build();
+    let mut worker = Worker::new(&runtime, client, options).context("Temporal worker")?;
+    let shut_down = worker.shutdown_handle();
+    tokio::spawn(async move {
+        stop.asked().await;
+        tracing::info!("stopping");
+        shutdown::exit_at_the_latest();
+        shut_down();
+    });
+    tracing::info!(%site, queue = names::task_queue(&site), "worker runs");
+    worker.run().await.with_context(|| format!("namespace {namespace}"))?;
+    tracing::info!("worker ended");
+    Ok(())
+}
+
+/// Connects, waiting for a server that is not up.
+async fn connect(url: &Url, site: &SiteId) -> anyhow::Result<Connection> {
+    let forever = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(200))
+        .with_max_delay(Duration::from_secs(10))
+        .without_max_times();
+    let attempt = || async {
+        let identity = format!("satellite/{site}/{}", std::process::id());
+        Connection::connect(ConnectionOptions::new(url.clone()).identity(identity).build()).await
+    };
+    let connection = attempt
+        .retry(forever)
+        .notify(|error, delay| {
+            tracing::warn!(%url, %error, seconds = delay.as_secs_f32(), "Temporal is not up; trying again");
+        })
+        .await;
+    connection.with_context(|| format!("Temporal at {url}"))
+}

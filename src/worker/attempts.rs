@@ -1,0 +1,98 @@
+//! Runs a body as one attempt: the beat beside it, cancellation into it, and one attempt a device.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use activities::{Attempt, Failure};
+use jiff::Timestamp;
+use model::DeviceId;
+use temporalio_sdk::activities::{ActivityContext, ActivityError};
+use tokio_util::sync::CancellationToken;
+
+use super::cross_over;
+
+/// The beat goes on at least this often, also while one call takes its time.
+const BEAT: Duration = Duration::from_secs(5);
+
+/// The attempts that run in this process. A second one for a device ends the first: an attempt can
+/// outlive its workflow, or be taken for dead while it runs.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    running: Mutex<HashMap<DeviceId, Running>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Running {
+    cancelled: CancellationToken,
+    over: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Attempts {
+    /// Runs `body`. For a device, it begins when an earlier attempt of the same device has ended.
+    pub(super) async fn run<T, F>(
+        &self,
+        context: &ActivityContext,
+        name: &'static str,
+        device: Option<&DeviceId>,
+        body: impl FnOnce(Attempt) -> F,
+    ) -> Result<T, ActivityError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let cancelled = CancellationToken::new();
+        let over = device.map(|d| self.take_over(d, &cancelled));
+        let info = context.info();
+        let started =
+            info.started_time.and_then(|t| Timestamp::try_from(t).ok()).unwrap_or_else(Timestamp::now);
+        let (attempt, mut progress) = Attempt::new(info.attempt, started, cancelled.clone());
+        let work = async {
+            let _held = match &over {
+                Some(over) => Some(over.lock().await),
+                None => None,
+            };
+            body(attempt).await
+        };
+        tokio::pin!(work);
+        let mut beat = tokio::time::interval(BEAT);
+        let mut told = false;
+        let result = loop {
+            tokio::select! {
+                result = &mut work => break result,
+                _ = beat.tick() => {}
+                Ok(()) = progress.changed() => {}
+                () = context.cancelled(), if !told => {
+                    told = true;
+                    cancelled.cancel();
+                }
+            }
+            let now = progress.borrow_and_update().clone();
+            if let Err(error) = context.record_heartbeat(cross_over::progress(&now)).await {
+                tracing::warn!(%error, "heartbeat");
+            }
+        };
+        if let Some(device) = device {
+            self.forget(device, &cancelled);
+        }
+        let device = device.map(ToString::to_string).unwrap_or_default();
+        result.map_err(|failure| cross_over::error(name, &device, failure))
+    }
+
+    fn take_over(&self, device: &DeviceId, cancelled: &CancellationToken) -> Arc<tokio::sync::Mutex<()>> {
+        let mut running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let entry = running.entry(device.clone()).or_default();
+        entry.cancelled.cancel();
+        entry.cancelled = cancelled.clone();
+        entry.over.clone()
+    }
+
+    /// Forgets a device whose last attempt this was.
+    fn forget(&self, device: &DeviceId, cancelled: &CancellationToken) {
+        let mut running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        cancelled.cancel();
+        if running.get(device).is_some_and(|r| r.cancelled.is_cancelled()) {
+            running.remove(device);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Builds the clients from the settings.
+
+use std::time::Duration;
+
+use activities::{Site, World};
+use anyhow::Context as _;
+use clients::hub::Hub;
+use clients::oauth::Principal;
+use clients::openstack::OpenStack;
+use clients::slurm::Slurm;
+
+use crate::settings::{self, Settings};
+
+/// How often a wait looks.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The verbs' heartbeat time-out, as the workflows set it.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// The systems of the site.
+pub(super) fn build(settings: Settings) -> anyhow::Result<World> {
+    let hub_as = |p, field| hub(&settings, p, field);
+    let (agent, worker) = (
+        hub_as(&settings.hub.agent, "hub.agent_key_file")?,
+        hub_as(&settings.hub.worker, "hub.worker_key_file")?,
+    );
+    let Settings { site, node_template, slurm, openstack, poll, .. } = settings;
+    Ok(World {
+        site: Site {
+            id: site,
+            node_template,
+            networks: openstack.networks,
+            config_drive: openstack.config_drive,
+            stale_after: poll.stale_after,
+            look_every: LOOK_EVERY,
+            heartbeat_timeout: HEARTBEAT,
+        },
+        slurm: Slurm::new(slurm.url, slurm.user, slurm.token)?,
+        openstack: OpenStack::new(openstack.auth_url, openstack.credentials, openstack.region)?,
+        hub: agent,
+        configs: worker,
+    })
+}
+
+fn hub(settings: &Settings, principal: &settings::Principal, field: &'static str) -> anyhow::Result<Hub> {
+    let hub = &settings.hub;
+    let token_url = hub.url.join("oauth/token")?;
+    let principal =
+        Principal::new(principal.client_id.as_str(), &principal.key, token_url, hub.audience.clone())
+            .map_err(|e| anyhow::anyhow!("the key {e}"))
+            .context(field)?;
+    Ok(Hub::new(hub.url.clone(), settings.site.clone(), principal)?)
+}

@@ -1,0 +1,479 @@
+//! One device, for real: from the hub's row to a schedulable node.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::containers::{self, Container, Run, exec};
+use crate::fleet::{Api, Hub, Site, set_openstack_password};
+use crate::machine_room::MachineRoom;
+use crate::processes::{Process, Temporal, output};
+use crate::scan::Secrets;
+use crate::slurm::SlurmUser;
+use crate::wait::{eventually, say};
+
+const CEILING: Duration = Duration::from_secs(120);
+
+/// The user-data of the GPU role: what HPC people write.
+fn user_data(run: &Run) -> String {
+    include_str!("../images/node/user-data.example")
+        .replace("MUNGE_KEY_BASE64", &run.munge_key)
+        .replace("CONTROLLER:6817", &format!("{}:6817", run.controller))
+}
+
+fn folder(run: &Run) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/it").join(&run.id);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn tokens(node: &Value) -> Vec<String> {
+    node["state"].as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_owned()).collect()
+}
+
+fn condition(device: &Value, kind: &str) -> String {
+    let find = |c: &&Value| c["type"] == kind;
+    let text = |c: &Value| format!("{}/{}", c["status"].as_str().unwrap(), c["reason"].as_str().unwrap());
+    device["conditions"].as_array().unwrap().iter().find(find).map_or("none".to_owned(), text)
+}
+
+/// What each thing looked like, at every change, until the watch is dropped.
+struct Watching<T> {
+    task: tokio::task::JoinHandle<Vec<T>>,
+    stop: watch::Sender<bool>,
+}
+
+impl<T: PartialEq + Send + 'static> Watching<T> {
+    fn start<F>(mut look: impl FnMut() -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = Option<T>> + Send,
+    {
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(async move {
+            let mut seen: Vec<T> = Vec::new();
+            while !*stopped.borrow() {
+                if let Some(now) = look().await.filter(|now| seen.last() != Some(now)) {
+                    seen.push(now);
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            seen
+        });
+        Self { task, stop }
+    }
+
+    async fn end(self) -> Vec<T> {
+        self.stop.send_replace(true);
+        self.task.await.unwrap()
+    }
+}
+
+/// Everything of one run.
+struct World {
+    run: Run,
+    folder: PathBuf,
+    temporal: Temporal,
+    hub: Hub,
+    slurm: Container,
+    openstack: Arc<Container>,
+    room: MachineRoom,
+    root: SlurmUser,
+    slurm_url: String,
+    keystone_url: String,
+    openstack_password: String,
+    gpu_row: Value,
+    image: String,
+}
+
+impl World {
+    async fn start() -> Self {
+        let run = Run::new();
+        let folder = folder(&run);
+        say(&format!("starting Temporal, SLURM 26.05 and OpenStack; logs in target/it/{}", run.id));
+        let started = Instant::now();
+        let (temporal, (slurm, slurm_url), (openstack, keystone_url)) = tokio::join!(
+            Temporal::start(&folder, "lab"),
+            containers::slurm(&run),
+            containers::openstack(&run)
+        );
+        say(&format!("all three are up after {} s", started.elapsed().as_secs()));
+        let openstack = Arc::new(openstack);
+        let openstack_password = uuid::Uuid::new_v4().to_string();
+        set_openstack_password(&keystone_url, &openstack_password).await;
+        let image = exec(
+            &openstack,
+            &[
+                "sh",
+                "-c",
+                "openstack --os-auth-url http://127.0.0.1:5000/v3 --os-username admin --os-password admin \
+              --os-project-name admin --os-user-domain-id default --os-project-domain-id default \
+              image show slurm-node-a -f value -c id",
+            ],
+        )
+        .await
+        .trim()
+        .to_owned();
+        let device = |id: &str, role: &str, machine: &str| json!({"id": id, "site_id": "lab", "name": id, "role": role, "nova_host": machine});
+        let devices = json!([
+            device("gpu-001", "gpu", "node-1"),
+            device("gpu-002", "gpu", "node-2"),
+            device("cpu-001", "cpu", "node-3"),
+        ]);
+        let hub = Hub::start(&folder, &temporal, &devices).await;
+        let root =
+            SlurmUser { url: slurm_url.clone(), name: "root".to_owned(), token: run.slurm_token("root") };
+        let gpu_row = json!({
+            "device_role": "gpu", "image": image, "flavor": "bm.small",
+            "features": ["dyn", "h100"], "gres": "gpu:h100:4",
+            "user_data": STANDARD.encode(user_data(&run)), "node_source": "registers",
+        });
+        let room = MachineRoom::open(run.clone(), openstack.clone());
+        Self {
+            run,
+            folder,
+            temporal,
+            hub,
+            slurm,
+            openstack,
+            room,
+            root,
+            slurm_url,
+            keystone_url,
+            openstack_password,
+            gpu_row,
+            image,
+        }
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site {
+            folder: &self.folder,
+            temporal: &self.temporal,
+            hub: &self.hub,
+            slurm_url: &self.slurm_url,
+            slurm_token: &self.root.token,
+            keystone_url: &self.keystone_url,
+            openstack_password: &self.openstack_password,
+        }
+    }
+
+    fn user(&self, name: &str) -> SlurmUser {
+        SlurmUser { url: self.slurm_url.clone(), name: name.to_owned(), token: self.run.slurm_token(name) }
+    }
+
+    /// How many writes each system has seen: node updates by slurmctld, calls that are no GET by
+    /// Nova and Glance.
+    async fn writes(&self) -> [usize; 3] {
+        let count = |text: String| text.trim().parse::<usize>().unwrap();
+        let slurm = "grep -cE 'update_node|_slurm_rpc_update_node' /var/log/slurm/slurmctld.log || true";
+        let of = |service: &str| {
+            format!("grep -hcE '(POST|PUT|PATCH|DELETE) /v2' /var/log/os/{service}-uwsgi.log || true")
+        };
+        [
+            count(exec(&self.slurm, &["sh", "-c", slurm]).await),
+            count(exec(&self.openstack, &["sh", "-c", &of("nova-api")]).await),
+            count(exec(&self.openstack, &["sh", "-c", &of("glance")]).await),
+        ]
+    }
+
+    /// How many calls of any kind OpenStack has seen from others than itself.
+    async fn keystone_logins(&self) -> usize {
+        let script = "grep -hcE 'POST /v3/auth/tokens' /var/log/os/keystone-uwsgi.log || true";
+        exec(&self.openstack, &["sh", "-c", script]).await.trim().parse().unwrap()
+    }
+
+    async fn servers(&self, device: &str) -> Vec<Value> {
+        let script = format!(
+            "openstack --os-auth-url http://127.0.0.1:5000/v3 --os-username admin --os-password admin \
+             --os-project-name lab --os-user-domain-id default --os-project-domain-id default \
+             --os-compute-api-version 2.90 server list --all-projects --tags fleet.device.{device} --long -f json"
+        );
+        serde_json::from_str(&exec(&self.openstack, &["sh", "-c", &script]).await).unwrap()
+    }
+
+    async fn spawns(&self, machine: &str) -> Vec<Value> {
+        let of = |e: &Value| e["kind"] == "spawn" && e["node"] == machine;
+        self.room.events().await.into_iter().filter(of).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn adopt_real() {
+    let world = World::start().await;
+    let secrets = Secrets::new(&[
+        ("the user-data", world.gpu_row["user_data"].as_str().unwrap()),
+        ("the user-data, decoded", &user_data(&world.run)),
+        ("munge's key", &world.run.munge_key),
+        ("the SLURM token", &world.root.token),
+        ("the OpenStack password", &world.openstack_password),
+        ("slurmctld's JWT key", &STANDARD.encode(&world.run.jwt_key)),
+    ]);
+    // SLURM's key of the image's own start would make every token of this test worthless.
+    assert!(world.root.get("nodes").await["errors"].as_array().unwrap().is_empty());
+
+    hpc_writes_the_rows(&world).await;
+    world.site().configure();
+    let mut worker = world.site().worker();
+    let squad = world.hub.api("fleet-squad");
+
+    adopts(&world, &squad).await;
+    a_user_runs_a_job(&world).await;
+    adopts_again_without_a_write(&world, &squad).await;
+    refuses_a_null_flavor(&world).await;
+    an_unreadable_input_ends_at_once(&world);
+    worker = survives_a_kill(&world, &squad, worker).await;
+    ends_on_sigterm(&mut worker).await;
+    nothing_secret_was_written(&world, &secrets, &worker);
+    world.room.close().await;
+}
+
+async fn hpc_writes_the_rows(world: &World) {
+    say("an HPC principal writes the rows");
+    let hpc = world.hub.api("hpc-lab");
+    let path = "sites/lab/slurm-bootstrap-configs/";
+    let (status, row) = hpc.post(path, &world.gpu_row).await;
+    assert_eq!((status, &row["revision"], &row["updated_by"]), (201, &json!(1), &json!("hpc-lab")), "{row}");
+    let cpu = json!({"device_role": "cpu", "image": world.image, "flavor": null, "node_source": "registers"});
+    assert_eq!(hpc.post(path, &cpu).await.0, 201);
+    // no agent may write one
+    let (status, problem) = world.hub.api("temporal-worker-lab").post(path, &world.gpu_row).await;
+    assert_eq!((status, &problem["type"]), (403, &json!("urn:fleet:problem:scope-missing")));
+}
+
+async fn adopts(world: &World, squad: &Api) {
+    say("satellite start adopt gpu-001");
+    assert_eq!(squad.device("gpu-001").await["status"], "free");
+    let root = world.root.clone();
+    let sightings = Watching::start(move || {
+        let root = root.clone();
+        async move { root.node("gpu-001").await.map(|n| (tokens(&n), n["reason"].as_str().unwrap().to_owned())) }
+    });
+    let watcher = Arc::new(world.hub.api("fleet-squad"));
+    let statuses = Watching::start(move || {
+        let watcher = watcher.clone();
+        async move { Some(watcher.device("gpu-001").await["status"].as_str().unwrap().to_owned()) }
+    });
+
+    let mut command = world.site().start("adopt", "gpu-001", &["--reason", "new rack", "--request", "req-1"]);
+    let lines = tokio::task::spawn_blocking(move || output(&mut command)).await.unwrap();
+    for line in lines.lines() {
+        say(&format!("  | {line}"));
+    }
+    assert!(lines.starts_with("adopt gpu-001 · request req-1 · run "), "{lines}");
+    assert!(lines.contains("wait_registered"), "{lines}");
+    let result = lines.lines().last().unwrap().strip_prefix("done: ").unwrap();
+    let result: Value = serde_json::from_str(result).unwrap();
+    assert_eq!(result["adopt"]["plan"], "PLAN_CREATE");
+    assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
+    assert_eq!(
+        result["adopt"]["warnings"].as_array().unwrap().len(),
+        1,
+        "the munge key is warned about: {result}"
+    );
+
+    say("the node was closed under our mark when it was first seen");
+    let open = |(t, _): &(Vec<String>, String)| !t.contains(&"DRAIN".to_owned());
+    let node = eventually("gpu-001 is IDLE", CEILING, || async {
+        let node = world.root.node("gpu-001").await.ok_or("no node")?;
+        if tokens(&node) == ["IDLE", "DYNAMIC_NORM"] { Ok(node) } else { Err(node["state"].to_string()) }
+    })
+    .await;
+    let sightings = sightings.end().await;
+    assert!(!open(&sightings[0]) && sightings[0].1.starts_with("fleet:"), "{sightings:?}");
+    let opened = sightings.iter().position(open).unwrap();
+    assert!(
+        sightings[..opened].iter().any(|(_, r)| r == "fleet:adopt req-1: fleet-squad: new rack"),
+        "{sightings:?}"
+    );
+    assert!(sightings[opened..].iter().all(open), "{sightings:?}");
+
+    say("features and GRES are the row's, and no mark is left");
+    assert_eq!(node["features"], world.gpu_row["features"]);
+    assert_eq!(node["active_features"], world.gpu_row["features"]);
+    assert_eq!(node["gres"], world.gpu_row["gres"]);
+    assert_eq!((&node["reason"], &node["extra"]), (&json!(""), &json!("")));
+
+    say("Nova made one server on the device's machine; its driver was handed the row's user-data");
+    let servers = world.servers("gpu-001").await;
+    assert_eq!(servers.len(), 1, "{servers:?}");
+    assert_eq!((&servers[0]["Name"], &servers[0]["Status"]), (&json!("gpu-001"), &json!("ACTIVE")));
+    let spawns = world.spawns("node-1").await;
+    assert_eq!(spawns.len(), 1, "{spawns:?}");
+    assert_eq!(spawns[0]["user_data"], world.gpu_row["user_data"]);
+    assert_eq!(spawns[0]["image"], world.gpu_row["image"]);
+    assert_eq!(spawns[0]["uuid"], result["adopt"]["serverId"]);
+    let console = world.room.console("node-1").await;
+    assert!(console.contains("CLOUD-INIT DONE rc=0"), "{console}");
+
+    say("the poller turns both conditions True, and the device from validation to ready");
+    eventually("gpu-001 is ready", CEILING, || async {
+        let device = squad.device("gpu-001").await;
+        let seen = (condition(&device, "SlurmMember"), condition(&device, "SlurmSchedulable"));
+        match device["status"] == "ready" {
+            true => {
+                assert_eq!(seen, ("True/Known".to_owned(), "True/Idle".to_owned()));
+                assert_eq!(device["server_id"], result["adopt"]["serverId"]);
+                Ok(())
+            }
+            false => Err(format!("{} {seen:?}", device["status"])),
+        }
+    })
+    .await;
+    assert_eq!(statuses.end().await, ["free", "validation", "ready"]);
+}
+
+async fn a_user_runs_a_job(world: &World) {
+    say("another user's job runs there");
+    let alice = world.user("alice");
+    let id = alice.submit("gpu-001", "#!/bin/sh\nid -un; hostname\n").await;
+    let job = eventually("alice's job has ended", CEILING, || async {
+        let job = alice.job(id).await;
+        if job["job_state"] == json!(["COMPLETED"]) { Ok(job) } else { Err(job["job_state"].to_string()) }
+    })
+    .await;
+    assert_eq!((&job["nodes"], &job["user_name"]), (&json!("gpu-001"), &json!("alice")));
+    let out = world.room.exec("node-1", &["cat", &format!("/tmp/slurm-{id}.out")]).await;
+    assert_eq!(out, "alice\ngpu-001\n");
+}
+
+async fn adopts_again_without_a_write(world: &World, squad: &Api) {
+    say("adopted a second time: noop, and no write anywhere");
+    eventually("gpu-001 is Idle on the hub", CEILING, || async {
+        let seen = condition(&squad.device("gpu-001").await, "SlurmSchedulable");
+        if seen == "True/Idle" { Ok(()) } else { Err(seen) }
+    })
+    .await;
+    let (writes, device) = (world.writes().await, squad.device("gpu-001").await);
+    let log = std::fs::read_to_string(world.folder.join("worker.log")).unwrap().len();
+    let lines = output(&mut world.site().start("adopt", "gpu-001", &["--request", "req-2"]));
+    let result: Value =
+        serde_json::from_str(lines.lines().last().unwrap().strip_prefix("done: ").unwrap()).unwrap();
+    assert_eq!(result["adopt"]["plan"], "PLAN_NOOP");
+    assert_eq!(result["adopt"]["differences"], json!(null), "{result}");
+    assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_ALREADY_OPEN");
+    assert!(
+        writes[0] > 0 && writes[1] > 0,
+        "the logs that are counted must show the first adoption: {writes:?}"
+    );
+    assert_eq!(world.writes().await, writes);
+    assert_eq!(squad.device("gpu-001").await, device);
+    // our own account of it: every call of the worker since then but for tokens and polls was a GET
+    let all = std::fs::read_to_string(world.folder.join("worker.log")).unwrap();
+    let wrote: Vec<&str> = all[log..]
+        .lines()
+        .filter(|l| l.contains("\"message\":\"call\"") && !l.contains("\"method\":\"GET\""))
+        .filter(|l| !["get token", "claim tick", "mark tick good"].iter().any(|o| l.contains(o)))
+        .collect();
+    assert_eq!(wrote, Vec::<&str>::new());
+    // the same request again is the same run
+    let again = output(&mut world.site().start("adopt", "gpu-001", &["--request", "req-2"]));
+    assert_eq!(again.lines().next(), lines.lines().next());
+}
+
+async fn refuses_a_null_flavor(world: &World) {
+    say("a role with a null flavor: its code, and nothing called");
+    let (writes, logins) = (world.writes().await, world.keystone_logins().await);
+    let answer = world.site().start("adopt", "cpu-001", &[]).output().unwrap();
+    let lines = String::from_utf8(answer.stdout).unwrap();
+    assert_eq!(answer.status.code(), Some(1), "{lines}");
+    let last = lines.lines().last().unwrap();
+    say(&format!("  | {last}"));
+    assert_eq!(
+        last,
+        "failed: bootstrap.incomplete: role cpu: flavor is null; \
+         have HPC fill the field in, in the site's bootstrap config for the role"
+    );
+    assert_eq!((world.writes().await, world.keystone_logins().await), (writes, logins));
+    assert_eq!(world.spawns("node-3").await, Vec::<Value>::new());
+}
+
+fn an_unreadable_input_ends_at_once(world: &World) {
+    say("an input that cannot be read fails at once, with its field, and does not hold the device");
+    for (input, expected) in [
+        (r#"{"deviceId":"cpu-001","dryRun":"yes"}"#, "field dryRun"),
+        (r#"{"requestId":"r","site":"lab","deviceId":"cpu-001","actor":"ada"}"#, "reason: is empty"),
+    ] {
+        let arguments = [
+            "workflow",
+            "execute",
+            "-n",
+            "lab",
+            "--task-queue",
+            "slurm-lab",
+            "--type",
+            "AdoptDevice",
+            "--workflow-id",
+            "slurm/lab/cpu-001",
+            "--input",
+            input,
+            "-o",
+            "json",
+        ];
+        let answer = world.temporal.cli(&arguments).output().unwrap();
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&answer.stdout), String::from_utf8_lossy(&answer.stderr));
+        assert!(
+            !answer.status.success() && text.contains("request.invalid") && text.contains(expected),
+            "{text}"
+        );
+    }
+}
+
+async fn survives_a_kill(world: &World, squad: &Api, worker: Process) -> Process {
+    say("the worker is killed (-9) while Nova builds gpu-002: the rest happens, one server");
+    world.room.behave("node-2", &json!({"delay": 8})).await;
+    let mut command = world.site().start("adopt", "gpu-002", &["--request", "req-3"]);
+    let following = tokio::task::spawn_blocking(move || output(&mut command));
+    eventually("Nova builds gpu-002", CEILING, || async {
+        let servers = world.servers("gpu-002").await;
+        match servers.first() {
+            Some(server) if server["Status"] == "BUILD" => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    worker.signal("-KILL");
+    let worker = world.site().worker();
+    let lines = following.await.unwrap();
+    for line in lines.lines() {
+        say(&format!("  | {line}"));
+    }
+    assert!(lines.contains("(attempt 2)"), "{lines}");
+    let result: Value =
+        serde_json::from_str(lines.lines().last().unwrap().strip_prefix("done: ").unwrap()).unwrap();
+    assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
+    assert_eq!(world.servers("gpu-002").await.len(), 1);
+    assert_eq!(world.spawns("node-2").await.len(), 1);
+    eventually("gpu-002 is ready", CEILING, || async {
+        let status = squad.device("gpu-002").await["status"].clone();
+        if status == "ready" { Ok(()) } else { Err(status.to_string()) }
+    })
+    .await;
+    worker
+}
+
+async fn ends_on_sigterm(worker: &mut Process) {
+    say("SIGTERM ends the worker");
+    worker.signal("-TERM");
+    assert_eq!(worker.ended(Duration::from_secs(35)).await.code(), Some(0));
+    assert!(worker.text().contains("worker ended"));
+}
+
+fn nothing_secret_was_written(world: &World, secrets: &Secrets, worker: &Process) {
+    say("no secret in any history or log");
+    let histories = world.temporal.histories();
+    let of = |kind: &str| histories.iter().filter(|(w, _)| w.starts_with(kind)).count();
+    assert!(of("slurm/lab/") >= 6 && of("slurm-conditions/lab") >= 3, "{}", histories.len());
+    for (place, history) in &histories {
+        secrets.assert_absent_in_json(place, history);
+    }
+    for (place, log) in [("the worker's log", worker.text()), ("the hub's log", world.hub.process.text())] {
+        assert!(!log.is_empty(), "{place} is empty");
+        secrets.assert_absent(place, &log);
+    }
+}
