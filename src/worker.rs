@@ -26,6 +26,9 @@ use activities::Activities;
 
 /// Activities are told to stop so long after SIGTERM; then they have until [`shutdown::LATEST`].
 const GRACE: Duration = Duration::from_secs(5);
+/// The SDK sends a heartbeat at most this often; its default, 24 s here, would show people where an
+/// adoption was half a minute ago.
+const HEARTBEATS: Duration = Duration::from_secs(2);
 
 /// Runs until SIGTERM or SIGINT.
 ///
@@ -49,6 +52,7 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(Default::default()).context("Temporal runtime")?;
     let options = WorkerOptions::new(names::task_queue(&site))
         .graceful_shutdown_period(GRACE)
+        .max_heartbeat_throttle_interval(HEARTBEATS)
         .register_activities(Activities::new(site.clone(), world))
         .register_workflow::<workflows::AdoptDevice>()?
         .register_workflow::<workflows::ResumeDevice>()?

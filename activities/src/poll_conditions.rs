@@ -110,6 +110,7 @@ async fn tick(
     let Some(claim) = world.hub.claim(t).await? else { return Ok(Outcome::of(End::Overtaken)) };
     if cache.is_due_for_resync(t) {
         cache.forget_all(t);
+        *eyes = Eyes::default();
         world.slurm.forget_dialect();
     }
     attempt.step("read_hub", Code::HubUnavailable)?;

@@ -55,6 +55,12 @@ impl Http {
         Ok(Self { client, service })
     }
 
+    /// The same client, asking another service of the same cloud.
+    #[must_use]
+    pub fn asking(&self, service: Service) -> Self {
+        Self { client: self.client.clone(), service }
+    }
+
     /// The service this client asks.
     #[must_use]
     pub fn service(&self) -> Service {

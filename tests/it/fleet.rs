@@ -8,10 +8,10 @@ use clients::Service;
 use clients::http::Http;
 use clients::oauth::Principal;
 use secrecy::ExposeSecret as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::processes::{Process, Temporal, binary, output};
-use crate::wait::eventually;
+use crate::wait::{eventually, http};
 
 /// Principals of the site, with what each may do.
 const PRINCIPALS: [(&str, &[&str]); 4] = [
@@ -61,7 +61,7 @@ impl Hub {
         command.args(["serve", "--config"]).arg(&config_file);
         let process = Process::start(folder, "hub", &mut command);
         eventually("hub is up", Duration::from_secs(30), || async {
-            let answer = reqwest::get(format!("{url}/healthz")).await.map_err(|e| e.to_string())?;
+            let answer = http().get(format!("{url}/healthz")).send().await.map_err(|e| e.to_string())?;
             answer.status().is_success().then_some(()).ok_or_else(|| answer.status().to_string())
         })
         .await;
@@ -176,23 +176,4 @@ filter = "info,clients=debug"
         command.arg("--key-file").arg(self.hub.key_file("fleet-squad"));
         command
     }
-}
-
-/// Sets the password of the project's user `deployer` to one that can be looked for.
-pub(crate) async fn set_openstack_password(keystone: &str, password: &str) {
-    let client = reqwest::Client::new();
-    let domain = json!({"name": "Default"});
-    let admin = json!({"auth": {
-        "identity": {"methods": ["password"], "password": {"user": {
-            "name": "admin", "domain": domain, "password": "admin"}}},
-        "scope": {"project": {"name": "admin", "domain": domain}},
-    }});
-    let answer = client.post(format!("{keystone}/auth/tokens")).json(&admin).send().await.unwrap();
-    let token = answer.headers()["x-subject-token"].to_str().unwrap().to_owned();
-    let users = client.get(format!("{keystone}/users?name=deployer")).header("X-Auth-Token", &token);
-    let users: Value = users.send().await.unwrap().json().await.unwrap();
-    let id = users["users"][0]["id"].as_str().unwrap();
-    let change = client.patch(format!("{keystone}/users/{id}")).header("X-Auth-Token", &token);
-    let answer = change.json(&json!({"user": {"password": password}})).send().await.unwrap();
-    assert!(answer.status().is_success(), "{}", answer.status());
 }

@@ -55,9 +55,15 @@ impl MachineRoom {
         exec(self.machines.lock().await.get(machine).expect(machine), command).await
     }
 
+    /// Ends it, and every machine. Containers end here and not while the runtime is shut down, where
+    /// their engine cannot be asked any more.
     pub(crate) async fn close(self) {
         self.following.abort();
-        self.machines.lock().await.clear();
+        let _ = self.following.await;
+        let machines = std::mem::take(&mut *self.machines.lock().await);
+        for machine in machines.into_values() {
+            machine.rm().await.unwrap();
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 //! What is started here is real: Temporal's dev server, `fleet-hub`, `satellite`, SLURM, Keystone,
 //! Glance, Placement and Nova. Every wait is on state, with a ceiling that says what was last seen.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it unwraps")]
+
 mod adopt_real;
+mod cloud;
 mod containers;
 mod fleet;
 mod machine_room;

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::wait::http;
+
 /// A user of the cluster.
 #[derive(Clone)]
 pub(crate) struct SlurmUser {
@@ -18,7 +20,7 @@ impl SlurmUser {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
-        self.send(reqwest::Client::new().get(format!("{}/slurm/v0.0.45/{path}", self.url))).await
+        self.send(http().get(format!("{}/slurm/v0.0.45/{path}", self.url))).await
     }
 
     /// The node, if SLURM has it.
@@ -33,8 +35,7 @@ impl SlurmUser {
             "current_working_directory": "/tmp", "tasks": 1, "memory_per_node": {"set": true, "number": 100},
             "time_limit": {"set": true, "number": 5},
         }});
-        let request =
-            reqwest::Client::new().post(format!("{}/slurm/v0.0.45/job/submit", self.url)).json(&body);
+        let request = http().post(format!("{}/slurm/v0.0.45/job/submit", self.url)).json(&body);
         let answer = self.send(request).await;
         assert_eq!(answer["errors"], json!([]), "{answer}");
         answer["job_id"].as_i64().unwrap()

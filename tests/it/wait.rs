@@ -22,6 +22,11 @@ where
     }
 }
 
+/// An HTTP client, with TLS set up as the satellite does it.
+pub(crate) fn http() -> reqwest::Client {
+    clients::http::Http::new(clients::Service::Hub).unwrap().client().clone()
+}
+
 /// A line for whoever watches: not captured, since the whole takes minutes.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "  adopt_real: {line}");

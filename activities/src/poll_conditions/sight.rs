@@ -65,7 +65,12 @@ impl Eyes {
     async fn full(&mut self, world: &World) -> Result<Seen, Error> {
         let started = Instant::now();
         let result = world.slurm.nodes().await;
-        self.last_full = Some(if result.is_ok() { started.elapsed() } else { NEVER });
+        match &result {
+            Ok(_) => self.last_full = Some(started.elapsed()),
+            Err(error) if error.kind == Kind::Timeout => self.last_full = Some(NEVER),
+            // refused or unreachable: that says nothing of how long a list takes
+            Err(_) => {}
+        }
         let list = result?;
         if list.unreadable > 0 {
             tracing::warn!(unreadable = list.unreadable, "nodes that cannot be read");

@@ -87,8 +87,7 @@ impl Keystone {
         }});
         let url = join(&self.auth_url, &["auth", "tokens"]);
         let request = http.client().post(url).json(&body);
-        let answer =
-            http.send(OPERATION, request).await.map_err(|e| Error { service: Service::Keystone, ..e })?;
+        let answer = http.asking(Service::Keystone).send(OPERATION, request).await?;
         if !answer.status.is_success() {
             return Err(answer.error(Service::Keystone, OPERATION, kind(&answer)));
         }
