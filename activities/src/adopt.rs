@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use clients::Error;
 use clients::openstack::{NewServer, Server, ServerStatus};
 use model::{
-    Actor, Complete, DeviceId, DevicePatch, DrainReason, Invalid, Mark, NodeName, NodeSource, RequestId,
-    ServerId, Verb,
+    Actor, Complete, DeviceId, DevicePatch, DrainReason, Invalid, Mark, NodeName, NodeSource, Owner,
+    RequestId, ServerId, Verb,
 };
 
 use crate::close::{ensure_closed, refuse_foreign, wait_empty};
@@ -45,6 +45,8 @@ pub struct Request {
 pub struct Outcome {
     /// What the plan was.
     pub plan: Plan,
+    /// This request created the server: in this attempt, or in an earlier one that died after it.
+    pub created: bool,
     /// It stopped at the plan.
     pub dry_run: bool,
     /// The node.
@@ -73,6 +75,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     let seen = look(world, attempt, request, &target).await?;
     let plan = plan(&target, &seen, &request.id)?;
     let mut outcome = Outcome {
+        created: is_creation(&plan, request),
         plan: plan.clone(),
         dry_run: request.dry_run,
         node: target.node.clone(),
@@ -96,7 +99,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     };
     outcome.server = Some(server.id.clone());
     record_server(world, attempt, &subject, &server.id).await?;
-    if plan.differences.is_empty() {
+    if plan.differences.is_empty() && !only_registered(&seen) {
         return Ok(outcome);
     }
     wait_active(world, attempt, &target, &server.id).await?;
@@ -400,6 +403,19 @@ fn refused(error: Error, target: &Target) -> Failure {
         return Failure { code: Code::NoValidHost, remedy, ..failure }.about("nova_host");
     }
     failure
+}
+
+/// The node is as it registered, and no adoption has marked it yet.
+fn only_registered(seen: &Seen) -> bool {
+    let closed = seen.node.as_ref().filter(|n| n.tokens.is_closed());
+    closed.is_some_and(|n| Owner::of(&n.reason, &n.extra) == Owner::Ours(None))
+}
+
+fn is_creation(plan: &Plan, request: &Request) -> bool {
+    match &plan.act {
+        Act::Create { .. } => true,
+        Act::Noop(server) => requested_by(server) == Some(request.id.as_str()),
+    }
 }
 
 fn server_of(plan: &Plan) -> Option<ServerId> {

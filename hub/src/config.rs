@@ -237,4 +237,18 @@ mod tests {
         assert!(Config::load(&file).unwrap_err().to_string().contains("is not TOML (line 1"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[test]
+    fn the_example_is_whole() {
+        let folder = std::env::temp_dir().join(format!("hub-example-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for client in ["slurm-agent-lab", "temporal-worker-lab", "hpc-lab", "fleet-squad"] {
+            let key = rcgen::KeyPair::generate().unwrap().public_key_pem();
+            std::fs::write(folder.join(format!("{client}.pub")), key).unwrap();
+        }
+        let file = folder.join("hub.toml");
+        std::fs::write(&file, include_str!("../../deploy/hub.example.toml")).unwrap();
+        assert_eq!(Config::load(&file).unwrap().clients.len(), 4);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

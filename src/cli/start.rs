@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use clients::Kind;
 use clients::hub::Hub;
 use clients::oauth::Principal;
 use model::{DeviceId, DrainReason, RequestId, RunStatus, RunView, SiteId, StartRequest, Verb};
@@ -89,7 +90,10 @@ pub(crate) async fn run(start: &Start) -> anyhow::Result<ExitCode> {
         dry_run: start.dry_run,
         deadline_seconds: start.deadline,
     };
-    let view = hub.start(&start.device, &request, &body).await?;
+    let view = hub.start(&start.device, &request, &body).await.map_err(|e| match &e.kind {
+        Kind::Conflict(holder) => anyhow::anyhow!("{} is busy: {holder}", start.device),
+        _ => anyhow::Error::from(e),
+    })?;
     say(&format!("{} {} · request {request} · run {}", view.verb.as_str(), view.device_id, view.run_id));
     if start.no_wait {
         return Ok(ExitCode::SUCCESS);

@@ -101,3 +101,14 @@ fn settings_cannot_be_printed_with_their_secrets() {
     assert!(!text.contains("hunter2") && !text.contains("agent key"), "{text}");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn the_example_is_whole() {
+    let folder = folder("example");
+    for file in ["slurm-agent-lab.pem", "temporal-worker-lab.pem", "openstack-password"] {
+        std::fs::write(folder.join(file), "secret").unwrap();
+    }
+    let settings = parse(include_str!("../../deploy/site.example.toml"), &folder).unwrap();
+    assert_eq!(settings.site.as_str(), "lab");
+    std::fs::remove_dir_all(folder).unwrap();
+}

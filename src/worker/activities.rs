@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use ::activities::plan::Act;
 use ::activities::{Code, Failure, World, adopt, poll_conditions, resume};
 use model::{Invalid, SiteId};
 use proto::{Input, Lifecycle, Proto, v1};
@@ -120,10 +119,7 @@ fn invalid(activity: &'static str, device: &str, mistake: &Invalid) -> ActivityE
 }
 
 fn adopted(outcome: adopt::Outcome) -> Proto<v1::AdoptResult> {
-    let plan = match outcome.plan.act {
-        Act::Noop(_) => v1::Plan::Noop,
-        Act::Create { .. } => v1::Plan::Create,
-    };
+    let plan = if outcome.created { v1::Plan::Create } else { v1::Plan::Noop };
     Proto(v1::AdoptResult {
         plan: plan.into(),
         dry_run: outcome.dry_run,

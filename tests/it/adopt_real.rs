@@ -193,8 +193,8 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn adopt_real() {
-    let world = World::start().await;
-    let told = AssertUnwindSafe(tell(&world)).catch_unwind().await;
+    let world = Box::pin(World::start()).await;
+    let told = AssertUnwindSafe(Box::pin(tell(&world))).catch_unwind().await;
     world.end().await;
     if let Err(panic) = told {
         std::panic::resume_unwind(panic);
@@ -215,6 +215,7 @@ async fn tell(world: &World) {
     let mut worker = world.site().worker();
     let squad = world.hub.api("fleet-squad");
 
+    a_dry_run_only_plans(world).await;
     adopts(world, &squad).await;
     a_user_runs_a_job(world).await;
     adopts_again_without_a_write(world, &squad).await;
@@ -238,6 +239,25 @@ async fn hpc_writes_the_rows(world: &World) {
     assert_eq!((status, &problem["type"]), (403, &json!("urn:fleet:problem:scope-missing")));
 }
 
+/// The last line of `satellite start`: the result.
+fn result(lines: &str) -> Value {
+    serde_json::from_str(lines.lines().last().unwrap().strip_prefix("done: ").unwrap()).unwrap()
+}
+
+async fn a_dry_run_only_plans(world: &World) {
+    say("satellite start adopt gpu-001 --dry-run");
+    let before = world.writes().await;
+    let planned = result(&output(&mut world.site().start("adopt", "gpu-001", &["--dry-run"])));
+    assert_eq!(
+        (&planned["adopt"]["plan"], &planned["adopt"]["dryRun"]),
+        (&json!("PLAN_CREATE"), &json!(true))
+    );
+    assert_eq!(planned["adopt"]["differences"], json!(["there is no server", "SLURM has no node gpu-001"]));
+    assert_eq!(planned["resume"], json!(null));
+    assert_eq!(world.writes().await, before);
+    assert_eq!(world.cloud.servers("gpu-001").await, Vec::<Value>::new());
+}
+
 async fn adopts(world: &World, squad: &Api) {
     say("satellite start adopt gpu-001");
     assert_eq!(squad.device("gpu-001").await["status"], "free");
@@ -259,8 +279,7 @@ async fn adopts(world: &World, squad: &Api) {
     }
     assert!(lines.starts_with("adopt gpu-001 · request req-1 · run "), "{lines}");
     assert!(lines.contains("wait_registered"), "{lines}");
-    let result = lines.lines().last().unwrap().strip_prefix("done: ").unwrap();
-    let result: Value = serde_json::from_str(result).unwrap();
+    let result = result(&lines);
     assert_eq!(result["adopt"]["plan"], "PLAN_CREATE");
     assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
     assert_eq!(
@@ -432,6 +451,11 @@ async fn survives_a_kill(world: &World, squad: &Api, worker: Process) -> Process
         }
     })
     .await;
+    let locked = world.site().start("resume", "gpu-002", &[]).output().unwrap();
+    let refusal = String::from_utf8(locked.stderr).unwrap();
+    say(&format!("  | {}", refusal.trim()));
+    assert_eq!(locked.status.code(), Some(1));
+    assert!(["adopt", "req-3", "fleet-squad"].iter().all(|w| refusal.contains(w)), "{refusal}");
     worker.signal("-KILL");
     let worker = world.site().worker();
     let lines = following.await.unwrap();
@@ -441,6 +465,7 @@ async fn survives_a_kill(world: &World, squad: &Api, worker: Process) -> Process
     assert!(lines.contains("(attempt 2)"), "{lines}");
     let result: Value =
         serde_json::from_str(lines.lines().last().unwrap().strip_prefix("done: ").unwrap()).unwrap();
+    assert_eq!(result["adopt"]["plan"], "PLAN_CREATE");
     assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
     assert_eq!(world.cloud.servers("gpu-002").await.len(), 1);
     assert_eq!(world.spawns("node-2").await.len(), 1);

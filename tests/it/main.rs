@@ -7,6 +7,7 @@
 
 mod adopt_real;
 mod cloud;
+mod command_line;
 mod containers;
 mod fleet;
 mod machine_room;

@@ -88,7 +88,10 @@ pub(crate) struct Temporal {
 
 impl Temporal {
     pub(crate) async fn start(folder: &Path, namespace: &str) -> Self {
-        let port = free_port();
+        Self::start_on(folder, namespace, free_port()).await
+    }
+
+    pub(crate) async fn start_on(folder: &Path, namespace: &str, port: u16) -> Self {
         let mut command = Command::new(tool("temporal"));
         command.args(["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "error"]);
         command.args(["--port", &port.to_string(), "--http-port", &free_port().to_string()]);
