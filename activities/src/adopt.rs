@@ -89,6 +89,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     let server = match plan.act {
         Act::Noop(server) => {
             refuse_open_and_wrong(request, &target, &seen, &server, &plan.differences)?;
+            delete_leftovers(world, attempt, &twins(&seen.servers, &server)).await?;
             *server
         }
         Act::Create { leftovers } => {
@@ -258,16 +259,19 @@ async fn find_server(
 ) -> Result<Option<Server>, Failure> {
     let tag = tag(&request.device);
     let servers = patiently(attempt, || world.openstack.servers_with_tag(&tag)).await?;
-    let twin = |keep: &ServerId| servers.iter().map(|s| s.id.clone()).filter(|id| id != keep).collect();
     let now = Seen { servers: servers.clone(), ..seen.clone() };
     match plan(target, &now, &request.id)?.act {
         Act::Noop(server) => {
-            let twins: Vec<ServerId> = twin(&server.id);
-            delete_leftovers(world, attempt, &twins).await?;
+            delete_leftovers(world, attempt, &twins(&servers, &server)).await?;
             Ok(Some(*server))
         }
         Act::Create { .. } => Ok(None),
     }
+}
+
+/// What the plan leaves beside the server that it keeps: failed twins of this request.
+fn twins(servers: &[Server], keep: &Server) -> Vec<ServerId> {
+    servers.iter().map(|s| s.id.clone()).filter(|id| *id != keep.id).collect()
 }
 
 fn new_server(world: &World, request: &Request, target: &Target, seen: &Seen) -> Result<NewServer, Failure> {

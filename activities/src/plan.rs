@@ -80,9 +80,8 @@ pub fn plan(target: &Target, seen: &Seen, request: &RequestId) -> Result<Plan, F
     let (mut servers, mut leftovers): (Vec<&Server>, Vec<&Server>) =
         seen.servers.iter().filter(|s| s.status != ServerStatus::Deleted).partition(|s| !never_launched(s));
     // Nova could not place what this very request asked for: trying again by ourselves would loop.
-    if let ([], [failed]) = (servers.as_slice(), leftovers.as_slice())
-        && requested_by(failed) == Some(request.as_str())
-    {
+    let own = leftovers.iter().find(|s| requested_by(s) == Some(request.as_str()));
+    if let (true, Some(failed)) = (servers.is_empty(), own) {
         return Err(fault(failed));
     }
     let foreign_failure = leftovers.iter().any(|s| requested_by(s).is_none());

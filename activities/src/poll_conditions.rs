@@ -210,7 +210,8 @@ fn refuse_mass_vanishing(roll: &Roll, cache: &Cache, seen: &Seen) -> Result<(), 
     const FEW: usize = 3;
     let member = |d: &DeviceId| cache.is_member(d);
     let members: Vec<&NodeName> = roll.of_device.iter().filter(|(d, _)| member(d)).map(|(_, n)| n).collect();
-    let vanished = members.iter().filter(|n| !seen.nodes.contains_key(**n)).count();
+    let shown = |n: &NodeName| seen.nodes.contains_key(n) || seen.unreadable.contains(n);
+    let vanished = members.iter().filter(|n| !shown(n)).count();
     if vanished <= FEW || vanished * 2 <= members.len() {
         return Ok(());
     }

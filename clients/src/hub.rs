@@ -192,7 +192,7 @@ impl Hub {
     ) -> Result<Option<T>, Error> {
         let answer = self.call(operation, Method::GET, path, |r| r).await?;
         match problem(&answer) {
-            Some(p) if p.status == 404 => Ok(None),
+            Some(p) if p.status == 404 && answer.status.as_u16() == 404 => Ok(None),
             _ => self.success(operation, &answer).map(Some),
         }
     }

@@ -16,7 +16,7 @@ use crate::containers::{self, Container, Run, exec};
 use crate::fleet::{Api, Hub, Site};
 use crate::machine_room::MachineRoom;
 use crate::processes::{Process, Temporal, output};
-use crate::scan::Secrets;
+use crate::scan::{self, Secrets};
 use crate::slurm::SlurmUser;
 use crate::wait::{eventually, say};
 
@@ -115,6 +115,7 @@ impl World {
             device("gpu-001", "gpu", "node-1"),
             device("gpu-002", "gpu", "node-2"),
             device("cpu-001", "cpu", "node-3"),
+            device("gpu-003", "gpu", "node-4"),
         ]);
         let hub = Hub::start(&folder, &temporal, &devices).await;
         let root =
@@ -222,7 +223,7 @@ async fn tell(world: &World) {
     refuses_a_null_flavor(world).await;
     an_unreadable_input_ends_at_once(world);
     worker = survives_a_kill(world, &squad, worker).await;
-    ends_on_sigterm(&mut worker).await;
+    ends_on_sigterm(world, &mut worker).await;
     nothing_secret_was_written(world, &secrets, &worker);
 }
 
@@ -477,11 +478,20 @@ async fn survives_a_kill(world: &World, squad: &Api, worker: Process) -> Process
     worker
 }
 
-async fn ends_on_sigterm(worker: &mut Process) {
-    say("SIGTERM ends the worker");
+async fn ends_on_sigterm(world: &World, worker: &mut Process) {
+    say("SIGTERM ends the worker within its grace, in the middle of an adoption");
+    world.room.behave("node-4", &json!({"delay": 60})).await;
+    output(&mut world.site().start("adopt", "gpu-003", &["--request", "req-4", "--no-wait"]));
+    eventually("Nova builds gpu-003", CEILING, || async {
+        let servers = world.cloud.servers("gpu-003").await;
+        servers.first().map(|_| ()).ok_or_else(|| "no server".to_owned())
+    })
+    .await;
     worker.signal("-TERM");
     assert_eq!(worker.ended(Duration::from_secs(35)).await.code(), Some(0));
-    assert!(worker.text().contains("worker ended"));
+    let log = worker.text();
+    assert!(log.contains("worker ended"), "{log}");
+    assert_eq!(world.cloud.servers("gpu-003").await.len(), 1);
 }
 
 fn nothing_secret_was_written(world: &World, secrets: &Secrets, worker: &Process) {
@@ -492,8 +502,17 @@ fn nothing_secret_was_written(world: &World, secrets: &Secrets, worker: &Process
     for (place, history) in &histories {
         secrets.assert_absent_in_json(place, history);
     }
-    for (place, log) in [("the worker's log", worker.text()), ("the hub's log", world.hub.process.text())] {
-        assert!(!log.is_empty(), "{place} is empty");
+    let logs = [
+        ("the worker's log", worker.text()),
+        ("the hub's log", world.hub.process.text()),
+        ("Temporal's log", world.temporal.process.text()),
+    ];
+    assert!(
+        logs[0].1.contains("worker runs") && logs[1].1.contains("fleet-hub listens"),
+        "the logs are not those"
+    );
+    for (place, log) in logs {
         secrets.assert_absent(place, &log);
+        scan::assert_no_token(place, &log);
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn output(command: &mut Command) -> String {
 
 /// Temporal's dev server, with one namespace and the hub's search attribute.
 pub(crate) struct Temporal {
-    _process: Process,
+    pub(crate) process: Process,
     pub(crate) address: String,
     pub(crate) namespace: String,
 }
@@ -99,7 +99,7 @@ impl Temporal {
         command.args(["--dynamic-config-value", "history.timerProcessorMaxTimeShift=\"10ms\""]);
         let process = Process::start(folder, "temporal", &mut command);
         let temporal =
-            Self { _process: process, address: format!("127.0.0.1:{port}"), namespace: namespace.to_owned() };
+            Self { process, address: format!("127.0.0.1:{port}"), namespace: namespace.to_owned() };
         eventually("Temporal is up", Duration::from_secs(60), || async {
             let out = temporal.cli(&["operator", "namespace", "describe", "-n", namespace]).output().unwrap();
             out.status

@@ -49,6 +49,13 @@ impl Secrets {
     }
 }
 
+/// Fails when a text holds a run of 43 characters of base64: 256 bits, as the hub's access tokens are.
+pub(crate) fn assert_no_token(place: &str, text: &str) {
+    let encoded = |c: char| c.is_ascii_alphanumeric() || "_+=-".contains(c);
+    let word = text.split(|c| !encoded(c)).find(|w| w.len() >= 43);
+    assert!(word.is_none(), "{place} holds what looks like a token");
+}
+
 #[test]
 fn the_scan_finds_what_it_looks_for() {
     let secrets = Secrets::new(&[("password", "correct-horse-battery")]);
@@ -59,5 +66,9 @@ fn the_scan_finds_what_it_looks_for() {
     assert!(found(serde_json::json!("x correct-horse-battery y")));
     let part = |s: &str| URL_SAFE_NO_PAD.encode(s);
     assert!(found(serde_json::json!(format!("token {}.{}.c2ln", part("{\"alg\":1}"), part("{}")))));
+    assert!(
+        std::panic::catch_unwind(|| assert_no_token("here", &format!("a {} b", "x".repeat(43)))).is_err()
+    );
+    assert_no_token("here", "run 01a22bcc-e60b-7c91-a9e4-2dca507c3e1e");
     assert!(!found(serde_json::json!({"a": ["nothing", 1, null, "eyJust text"]})));
 }

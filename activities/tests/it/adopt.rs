@@ -5,11 +5,11 @@ use activities::{Attempt, Class, Code, Failure};
 use model::{Actor, DeviceId, DrainReason, NodeSource, RequestId};
 use serde_json::{Value, json};
 
-use crate::site::{Answer, Fate, Fault, Site, attempt, hub, slurm};
+use crate::site::{Answer, Fate, Fault, Site, attempt, hub, slurm, within_ceiling};
 
-const MARK: &str = "fleet:adopt r-1: ada: new rack";
+pub(crate) const MARK: &str = "fleet:adopt r-1: ada: new rack";
 
-fn request(id: &str) -> Request {
+pub(crate) fn request(id: &str) -> Request {
     Request {
         id: RequestId::parse(id).unwrap(),
         device: DeviceId::parse("d-gpu-1").unwrap(),
@@ -34,20 +34,20 @@ async fn site(states: &[&str], reason: &str) -> Site {
 }
 
 /// A site whose image registers closed.
-async fn registers_closed() -> Site {
+pub(crate) async fn registers_closed() -> Site {
     site(&["IDLE", "DRAIN", "DYNAMIC_NORM"], "fleet:registering").await
 }
 
 /// One attempt, by a process that has just started.
-async fn run(site: &Site, number: u32) -> Result<Outcome, Failure> {
+pub(crate) async fn run(site: &Site, number: u32) -> Result<Outcome, Failure> {
     run_as(site, attempt(number, 1_790_000_100), "r-1").await
 }
 
-async fn run_as(site: &Site, attempt: Attempt, id: &str) -> Result<Outcome, Failure> {
-    adopt(&site.world(), &attempt, &request(id)).await
+pub(crate) async fn run_as(site: &Site, attempt: Attempt, id: &str) -> Result<Outcome, Failure> {
+    within_ceiling(adopt(&site.world(), &attempt, &request(id))).await
 }
 
-fn state_of(site: &Site) -> (Value, Value, Value) {
+pub(crate) fn state_of(site: &Site) -> (Value, Value, Value) {
     let node = site.state().slurm.nodes["gpu-1"].clone();
     (node["state"].clone(), node["reason"].clone(), node["extra"].clone())
 }
@@ -59,6 +59,7 @@ async fn the_conversation_of_an_adoption_whose_node_registers_closed() {
     insta::assert_snapshot!(site.conversation());
     assert_eq!(outcome.server.unwrap().as_str(), "server-1");
     assert_eq!(outcome.plan.differences, ["there is no server", "SLURM has no node gpu-1"]);
+    assert!(outcome.created);
     assert_eq!(outcome.warnings, Vec::<String>::new());
     let closed = json!(["IDLE", "DRAIN", "DYNAMIC_NORM"]);
     assert_eq!(state_of(&site), (closed, json!(MARK), json!("fleet:r-1")));
@@ -72,7 +73,7 @@ async fn adopted_twice_the_second_run_only_reads() {
     site.conversation();
     let second = run_as(&site, attempt(1, 1_790_000_200), "r-2").await.unwrap();
     assert_eq!(second.plan.differences, Vec::<String>::new());
-    assert_eq!(second.server, first.server);
+    assert_eq!((second.server, second.created), (first.server, false));
     assert_eq!(site.writes().len(), 0);
     assert_eq!(site.count("GET", "/servers/detail"), 1);
     assert_eq!(state_of(&site).1, MARK);
@@ -113,9 +114,48 @@ async fn a_later_attempt_joins_the_server_of_one_that_died() {
     site.state().faults.push(Fault { method: "PATCH", path: "/d-gpu-1", answer: Answer::Status(400) });
     let died = run(&site, 1).await.unwrap_err();
     assert_eq!((died.code, died.step), (Code::HubRefused, "record_server"));
-    run(&site, 2).await.unwrap();
+    let outcome = run(&site, 2).await.unwrap();
+    assert!(outcome.created);
     assert_eq!(site.count("POST", "/servers"), 1);
     assert_eq!(state_of(&site).1, MARK);
+}
+
+#[tokio::test]
+async fn a_node_that_registered_and_was_never_marked_is_marked() {
+    let site = registers_closed().await;
+    // it dies where the node is marked
+    site.state().faults.push(Fault { method: "POST", path: "/node/gpu-1", answer: Answer::Status(422) });
+    let died = run(&site, 1).await.unwrap_err();
+    assert_eq!((died.code, died.step), (Code::SlurmRefused, "wait_registered"));
+    site.state().slurm.put("gpu-1", &["IDLE", "DRAIN"], "fleet:registering");
+    let outcome = run_as(&site, attempt(1, 1_790_000_200), "r-1").await.unwrap();
+    assert_eq!(outcome.plan.differences, Vec::<String>::new());
+    assert_eq!(state_of(&site).1, MARK);
+}
+
+pub(crate) fn servers(site: &Site) -> Vec<Value> {
+    site.state().openstack.servers.iter().map(|s| s["id"].clone()).collect()
+}
+
+#[tokio::test]
+async fn what_an_earlier_request_left_unplaced_goes_before_the_new_server() {
+    let site = registers_closed().await;
+    site.state().openstack.put_failed("server-0", "d-gpu-1", "r-0");
+    run(&site, 1).await.unwrap();
+    let writes: Vec<String> =
+        site.writes().iter().take(2).map(|c| format!("{} {}", c.method, c.path)).collect();
+    assert_eq!(writes, ["DELETE /v2.1/servers/server-0", "POST /v2.1/servers"]);
+    assert_eq!(servers(&site), ["server-1"]);
+}
+
+#[tokio::test]
+async fn case_b36_a_failed_twin_of_this_request_is_deleted_and_the_good_one_kept() {
+    let site = registers_closed().await;
+    run(&site, 1).await.unwrap();
+    site.state().openstack.put_failed("server-2", "d-gpu-1", "r-1");
+    run(&site, 2).await.unwrap();
+    assert_eq!(servers(&site), ["server-1"]);
+    assert_eq!(site.count("POST", "/servers"), 1);
 }
 
 #[tokio::test]
@@ -128,11 +168,10 @@ async fn case_b13_a_foreign_drain_is_refused_without_one_write() {
         state.slurm.put("gpu-1", &["IDLE", "DRAIN"], "bad DIMM A3 [alice]");
     }
     let failure = run(&site, 1).await.unwrap_err();
-    assert_eq!((failure.code, failure.class, failure.step), (
-        Code::DrainNotOurs,
-        Class::NeedsHuman,
-        "close_node"
-    ));
+    assert_eq!(
+        (failure.code, failure.class, failure.step),
+        (Code::DrainNotOurs, Class::NeedsHuman, "close_node")
+    );
     assert_eq!(failure.message, "gpu-1 is DRAIN+IDLE and not by us: bad DIMM A3 [alice]");
     assert_eq!(site.writes().len(), 0);
     assert_eq!(state_of(&site).1, "bad DIMM A3 [alice]");
@@ -201,11 +240,10 @@ async fn case_b42_a_server_in_error_fails_at_once_with_its_text() {
     let site = registers_closed().await;
     site.state().openstack.fate = Fate::Error("Exceeded maximum number of retries. Exhausted all hosts.");
     let failure = run(&site, 1).await.unwrap_err();
-    assert_eq!((failure.code, failure.class, failure.step), (
-        Code::ServerError,
-        Class::NeedsHuman,
-        "wait_active"
-    ));
+    assert_eq!(
+        (failure.code, failure.class, failure.step),
+        (Code::ServerError, Class::NeedsHuman, "wait_active")
+    );
     let text = "server server-1 is in ERROR: Exceeded maximum number of retries. Exhausted all hosts.";
     assert_eq!(failure.message, text);
     assert!(site.state().slurm.nodes.is_empty());
@@ -267,14 +305,4 @@ async fn a_null_flavor_stops_the_role_before_openstack_is_asked() {
     assert_eq!((failure.code, failure.field.as_str()), (Code::BootstrapIncomplete, "flavor"));
     assert_eq!(failure.message, "role gpu: flavor is null");
     assert_eq!(site.count("POST", "/v3/auth/tokens"), 0);
-}
-
-#[tokio::test]
-async fn cancelled_before_it_began_it_asks_nobody() {
-    let site = registers_closed().await;
-    let attempt = attempt(1, 1_790_000_100);
-    attempt.cancelled.cancel();
-    let failure = run_as(&site, attempt, "r-1").await.unwrap_err();
-    assert_eq!((failure.code, failure.class), (Code::Cancelled, Class::Cancelled));
-    assert_eq!(site.conversation(), "");
 }

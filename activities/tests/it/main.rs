@@ -6,6 +6,11 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod adopt;
+mod adopt_stops;
+mod conditions;
+mod plan;
+mod plan_refusals;
 mod poll;
+mod recorded_states;
 mod resume;
 mod site;

@@ -51,12 +51,15 @@ async fn a_first_tick_makes_the_hub_equal_to_what_was_seen() {
         unknown_tokens: 0,
     };
     assert_eq!(outcome, seen);
-    assert_eq!(site.state().hub.verdicts(), [
-        "d-a SlurmMember True Known",
-        "d-a SlurmSchedulable True Idle",
-        "d-b SlurmMember True Known",
-        "d-b SlurmSchedulable False Drained",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts(),
+        [
+            "d-a SlurmMember True Known",
+            "d-a SlurmSchedulable True Idle",
+            "d-b SlurmMember True Known",
+            "d-b SlurmSchedulable False Drained",
+        ]
+    );
     assert_eq!(site.state().hub.good_at, Some(Timestamp::from_second(T).unwrap()));
     let message = posted(&site)[3]["message"].clone();
     assert_eq!(message, "b is DRAIN+IDLE: bad DIMM A3 [alice]");
@@ -110,19 +113,19 @@ async fn case_b12_a_blind_tick_writes_nothing_until_the_sight_is_stale() {
 
     let outcome = tick(&poller, &world, T + 300).await.unwrap();
     assert_eq!((outcome.end, outcome.written), (End::Blind, 2));
-    assert_eq!(site.state().hub.verdicts(), [
-        "d-a SlurmMember Unknown SlurmUnreachable",
-        "d-a SlurmSchedulable Unknown SlurmUnreachable",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts(),
+        ["d-a SlurmMember Unknown SlurmUnreachable", "d-a SlurmSchedulable Unknown SlurmUnreachable",]
+    );
     // said once
     assert_eq!(tick(&poller, &world, T + 360).await.unwrap().written, 0);
 
     site.state().slurm.down = false;
     assert_eq!(tick(&poller, &world, T + 420).await.unwrap().written, 2);
-    assert_eq!(site.state().hub.verdicts(), [
-        "d-a SlurmMember True Known",
-        "d-a SlurmSchedulable True Idle",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts(),
+        ["d-a SlurmMember True Known", "d-a SlurmSchedulable True Idle",]
+    );
 }
 
 #[tokio::test]
@@ -130,6 +133,16 @@ async fn a_blind_first_tick_of_a_site_never_seen_writes_nothing() {
     let site = site(&["a"]).await;
     site.state().slurm.down = true;
     assert_eq!(fresh_tick(&site, T).await.unwrap().end, End::Blind);
+    assert_eq!(posted(&site), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn case_b08_a_version_no_longer_served_makes_no_device_a_stranger() {
+    let site = site(&["a"]).await;
+    fresh_tick(&site, T).await.unwrap();
+    site.conversation();
+    site.state().faults.push(Fault { method: "GET", path: "/nodes", answer: Answer::Status(404) });
+    assert_eq!(fresh_tick(&site, T + 60).await.unwrap().end, End::Blind);
     assert_eq!(posted(&site), Vec::<Value>::new());
 }
 
@@ -162,15 +175,15 @@ async fn one_node_that_vanishes_is_pending_for_a_tick() {
     fresh_tick(&site, T).await.unwrap();
     site.state().slurm.nodes.remove("b");
     fresh_tick(&site, T + 60).await.unwrap();
-    assert_eq!(site.state().hub.verdicts()[2..4], [
-        "d-b SlurmMember True NotInSlurmPending",
-        "d-b SlurmSchedulable True NotInSlurmPending",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts()[2..4],
+        ["d-b SlurmMember True NotInSlurmPending", "d-b SlurmSchedulable True NotInSlurmPending",]
+    );
     fresh_tick(&site, T + 120).await.unwrap();
-    assert_eq!(site.state().hub.verdicts()[2..4], [
-        "d-b SlurmMember False NotInSlurm",
-        "d-b SlurmSchedulable False NotMember",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts()[2..4],
+        ["d-b SlurmMember False NotInSlurm", "d-b SlurmSchedulable False NotMember",]
+    );
 }
 
 #[tokio::test]
@@ -209,10 +222,10 @@ async fn two_devices_of_one_node_are_left_alone() {
     site.state().hub.rename(1, "a");
     let outcome = fresh_tick(&site, T).await.unwrap();
     assert_eq!((outcome.devices, outcome.devices_in_conflict, outcome.written), (3, 2, 2));
-    assert_eq!(site.state().hub.verdicts(), [
-        "d-c SlurmMember True Known",
-        "d-c SlurmSchedulable True Idle",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts(),
+        ["d-c SlurmMember True Known", "d-c SlurmSchedulable True Idle",]
+    );
 }
 
 #[tokio::test]
@@ -227,10 +240,10 @@ async fn case_b05_a_node_that_cannot_be_read_spoils_nobody_and_is_not_absent() {
     let last = rows.last().unwrap();
     let message = "a is IDLE+SOME_NEW_FLAG_2027 (unknown to this release: SOME_NEW_FLAG_2027)";
     assert_eq!((&last["device_id"], &last["message"]), (&"d-a".into(), &message.into()));
-    assert_eq!(site.state().hub.verdicts()[2..4], [
-        "d-b SlurmMember True Known",
-        "d-b SlurmSchedulable True Idle",
-    ]);
+    assert_eq!(
+        site.state().hub.verdicts()[2..4],
+        ["d-b SlurmMember True Known", "d-b SlurmSchedulable True Idle",]
+    );
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use activities::{Class, Code, Failure};
 use model::{DeviceId, NodeName};
 use serde_json::{Value, json};
 
-use crate::site::{Answer, Fault, Site, attempt};
+use crate::site::{Answer, Fault, Site, attempt, within_ceiling};
 
 const OURS: &str = "fleet:adopt r-1: ada: new rack";
 
@@ -22,7 +22,7 @@ async fn site(states: &[&str], reason: &str, extra: &str) -> Site {
 
 async fn run(site: &Site) -> Result<Outcome, Failure> {
     let device = DeviceId::parse("d-gpu-1").unwrap();
-    resume(&site.world(), &attempt(1, 1_790_000_100), &device).await
+    within_ceiling(resume(&site.world(), &attempt(1, 1_790_000_100), &device)).await
 }
 
 fn name() -> NodeName {
@@ -50,10 +50,13 @@ async fn our_drain_is_opened_and_our_claim_cleared() {
     assert_eq!(run(&site).await.unwrap(), Outcome::Resumed(name()));
     let node = node(&site);
     assert_eq!((&node["state"], &node["extra"]), (&json!(["IDLE"]), &json!("")));
-    assert_eq!(posts(&site), [
-        "POST /slurm/v0.0.45/node/gpu-1 {\"state\":[\"RESUME\"]}",
-        "POST /slurm/v0.0.45/node/gpu-1 {\"extra\":\"\"}",
-    ]);
+    assert_eq!(
+        posts(&site),
+        [
+            "POST /slurm/v0.0.45/node/gpu-1 {\"state\":[\"RESUME\"]}",
+            "POST /slurm/v0.0.45/node/gpu-1 {\"extra\":\"\"}",
+        ]
+    );
 }
 
 #[tokio::test]

@@ -182,6 +182,11 @@ pub(crate) fn attempt(number: u32, second: i64) -> Attempt {
     Attempt::new(number, started, CancellationToken::new()).0
 }
 
+/// A wait that never ends fails the test. Never reached by one that passes.
+pub(crate) async fn within_ceiling<T>(run: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), run).await.unwrap()
+}
+
 async fn serve(state: Arc<Mutex<State>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();

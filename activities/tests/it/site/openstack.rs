@@ -35,14 +35,23 @@ impl Default for Fake {
 
 /// Keystone's answer; everything is at `base`.
 pub(super) fn token(base: &str) -> Value {
-    let entry = |kind: &str, url: String| {
-        json!({"type": kind, "endpoints": [{"interface": "public", "region_id": "RegionOne", "url": url}]})
-    };
+    let entry = |kind: &str, url: String| json!({"type": kind, "endpoints": [{"interface": "public", "region_id": "RegionOne", "url": url}]});
     let catalog = [entry("image", base.to_owned()), entry("compute", format!("{base}v2.1"))];
     json!({"token": {"expires_at": "2096-01-01T00:00:00.000000Z", "catalog": catalog}})
 }
 
 impl Fake {
+    /// A server of this request that Nova could not place.
+    pub(crate) fn put_failed(&mut self, id: &str, device: &str, request: &str) {
+        self.servers.push(json!({
+            "id": id,
+            "status": "ERROR",
+            "metadata": {"fleet_request": request},
+            "tags": [format!("fleet.device.{device}")],
+            "fault": {"code": 500, "message": "No valid host was found. "},
+        }));
+    }
+
     pub(super) fn answer(&mut self, method: &str, path: &[&str], query: &str, body: &Value) -> Reply {
         match (method, path) {
             ("GET", ["images", "image-1"]) => {
@@ -58,6 +67,10 @@ impl Fake {
             }
             ("POST", ["servers"]) => self.create(&body["server"]),
             ("GET", ["servers", id]) => self.look(id),
+            ("DELETE", ["servers", id]) => {
+                self.servers.retain(|s| s["id"] != *id);
+                (204, Value::Null)
+            }
             _ => (404, Value::Null),
         }
     }

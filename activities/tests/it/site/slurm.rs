@@ -82,7 +82,8 @@ impl Fake {
             ("POST", ["node", name]) => self.update(name, body),
             ("GET", ["partitions"]) => {
                 let word = |up: &bool| if *up { "UP" } else { "DOWN" };
-                let row = |(name, up): &(&str, bool)| json!({"name": name, "partition": {"state": [word(up)]}});
+                let row =
+                    |(name, up): &(&str, bool)| json!({"name": name, "partition": {"state": [word(up)]}});
                 ok(json!({"partitions": self.partitions.iter().map(row).collect::<Vec<_>>()}))
             }
             ("GET", ["jobs"]) => {
@@ -109,20 +110,23 @@ impl Fake {
             Some(node) => ok(json!({"nodes": [node]})),
             None => {
                 let description = format!("Failure to query node {name}");
-                let error =
-                    json!({"description": description, "error_number": 0, "error": "No error", "source": "x"});
+                let error = json!({"description": description, "error_number": 0, "error": "No error", "source": "x"});
                 (200, json!({"errors": [error], "warnings": []}))
             }
         }
     }
 
     fn update(&mut self, name: &str, body: &Value) -> Reply {
-        let Some(node) = self.nodes.get_mut(name) else { return refused(2018, "Invalid node name specified") };
+        let Some(node) = self.nodes.get_mut(name) else {
+            return refused(2018, "Invalid node name specified");
+        };
         let mut states: Vec<String> = serde_json::from_value(node["state"].clone()).unwrap_or_default();
         let closed = |s: &String| ["DRAIN", "DOWN", "FAIL"].contains(&s.as_str());
         match body["state"][0].as_str() {
             Some("DRAIN") if !states.iter().any(|s| s == "DRAIN") => states.push("DRAIN".to_owned()),
-            Some("RESUME") if !states.iter().any(closed) => return refused(2180, "Invalid node state transition"),
+            Some("RESUME") if !states.iter().any(closed) => {
+                return refused(2180, "Invalid node state transition");
+            }
             Some("RESUME") => {
                 states.retain(|s| !closed(s));
                 if states.is_empty() {

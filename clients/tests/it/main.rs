@@ -1,0 +1,12 @@
+//! The clients against recorded answers, over HTTP, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
+
+mod fake;
+mod hub;
+mod hub_oauth;
+mod openstack;
+mod openstack_servers;
+mod slurm;
+mod slurm_absence;
+mod slurm_token;
