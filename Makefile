@@ -1,9 +1,13 @@
+# make demo      adopts three devices on this machine, without Docker; KEEP=1 leaves it up
 # make test      everything: format, lints, unit tests, and the adoption on real services
 # make images    the container images that the tests use
 # make tools     Temporal's server and CLI, and buf, in .venv
 
-.PHONY: test images tools
+.PHONY: demo test images tools
 .DEFAULT_GOAL := test
+
+demo:
+	@tests/demo.sh
 
 test:
 	@tests/run.sh

@@ -5,6 +5,7 @@
 
 mod section;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) openstack: OpenStack,
     /// `[poll]`.
     pub(crate) poll: Poll,
+    /// `[http]`.
+    pub(crate) http: Http,
     /// `[log]`.
     pub(crate) log: Log,
 }
@@ -104,6 +107,14 @@ pub(crate) struct Poll {
     pub(crate) stale_after: Duration,
 }
 
+/// `[http]`: the worker's own port.
+#[derive(Debug)]
+pub(crate) struct Http {
+    /// `listen`: IP address and port of `/metrics`, `/livez` and `/readyz`; default
+    /// `127.0.0.1:9464`. Port 0 lets the system choose.
+    pub(crate) listen: SocketAddr,
+}
+
 /// `[log]`: what is written to stderr.
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -152,6 +163,10 @@ impl Settings {
                 (s.seconds_or("every_seconds", 60), s.seconds_or("stale_after_seconds", 300));
             Some(Poll { every: every?, stale_after: stale? })
         });
+        let http = root.optional_section("http", |s| {
+            let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 9464));
+            Some(Http { listen: s.address_or("listen", default)? })
+        });
         let log = root.optional_section("log", |s| {
             let (filter, json) = (s.text_or("filter", "info"), s.flag_or("json", true));
             Some(Log { filter: filter?, json: json? })
@@ -166,6 +181,7 @@ impl Settings {
                 slurm: slurm?,
                 openstack: openstack?,
                 poll: poll?,
+                http: http?,
                 log: log?,
             })
         })();

@@ -1,7 +1,9 @@
-//! Logs: one subscriber for the whole process, to stderr.
+//! Logs: one subscriber for the whole process, to stderr. Metrics: below.
 //!
 //! *Invariant*: the SDK's own console logger is never used: it would write on one thread only
 //! (facts: temporal §7).
+
+pub(crate) mod metrics;
 
 use tracing_subscriber::EnvFilter;
 

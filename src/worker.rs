@@ -6,6 +6,9 @@
 mod activities;
 mod attempts;
 mod cross_over;
+mod health;
+mod http;
+mod sdk_metrics;
 mod shutdown;
 mod world;
 
@@ -22,7 +25,10 @@ use url::Url;
 
 use crate::schedule;
 use crate::settings::{Settings, Temporal};
+use crate::telemetry::metrics::Metrics;
 use activities::Activities;
+use health::Health;
+use sdk_metrics::SdkMetrics;
 
 /// Activities are told to stop so long after SIGTERM; then they have until [`shutdown::LATEST`].
 const GRACE: Duration = Duration::from_secs(5);
@@ -35,9 +41,16 @@ const HEARTBEATS: Duration = Duration::from_secs(2);
 /// # Errors
 /// What keeps the worker from running; a Temporal server that is not up yet is waited for.
 pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
-    let (site, every) = (settings.site.clone(), settings.poll.every);
+    let (site, every, listen) = (settings.site.clone(), settings.poll.every, settings.http.listen);
     let Temporal { url, namespace } = settings.temporal.clone();
     let world = Arc::new(world::build(settings)?);
+    let metrics = Arc::new(Metrics::new());
+    let calls = metrics.clone();
+    clients::http::observe(move |call| calls.call(call));
+    let sdk = Arc::new(SdkMetrics::start().context("Temporal's metrics")?);
+    let health = Arc::new(Health::new(world.clone()));
+    let told = http::Told { health: health.clone(), metrics: metrics.clone(), sdk: sdk.clone() };
+    http::start(listen, told).await?;
     let mut stop = shutdown::Stop::listen()?;
     let connection = tokio::select! {
         connection = connect(&url, &site) => connection?,
@@ -49,20 +62,22 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("poll schedule in namespace {namespace}"))?;
 
-    let runtime = Runtime::from_current_tokio(Default::default()).context("Temporal runtime")?;
+    let runtime = Runtime::from_current_tokio(sdk.runtime()?).context("Temporal runtime")?;
     let options = WorkerOptions::new(names::task_queue(&site))
         .graceful_shutdown_period(GRACE)
         .max_heartbeat_throttle_interval(HEARTBEATS)
-        .register_activities(Activities::new(site.clone(), world))
+        .register_activities(Activities::new(site.clone(), world, metrics))
         .register_workflow::<workflows::AdoptDevice>()?
         .register_workflow::<workflows::ResumeDevice>()?
         .register_workflow::<workflows::PollSchedulerConditions>()?
         .build();
-    let mut worker = Worker::new(&runtime, client, options).context("Temporal worker")?;
+    let mut worker = Worker::new(&runtime, client.clone(), options).context("Temporal worker")?;
     let shut_down = worker.shutdown_handle();
+    health.runs(client.connection().clone());
     tokio::spawn(async move {
         stop.asked().await;
         tracing::info!("stopping");
+        health.stops();
         shutdown::exit_at_the_latest();
         shut_down();
     });

@@ -27,10 +27,12 @@ async fn close(world: &World, name: &NodeName, mark: &Mark) -> Result<Look<Node>
             // SLURM would requeue the job that it boots the node for.
             return Ok(Look::NotYet(format!("{name} is powering up for a job")));
         }
+        // 24.11 keeps the reason of an earlier closing on an open node: that one is nobody's any more
+        let leftover = std::mem::take(&mut node.reason);
         let drain = NodeUpdate { state: Some([SetState::Drain]), ..NodeUpdate::default() };
         world.slurm.update_node(name, &drain).await?;
         node = existing(world, name).await?;
-        if !node.reason.is_empty() {
+        if !node.reason.is_empty() && node.reason != leftover {
             refuse_foreign(&node)?;
         }
     }

@@ -119,11 +119,10 @@ async fn tick(
 
     attempt.step("look", Code::SlurmUnavailable)?;
     let seen = eyes.look(world, &roll.nodes(), &cache.known_absent(&roll)).await;
+    let vanished = seen.as_ref().ok().and_then(|seen| mass_vanishing(&roll, cache, seen));
     let (verdicts, mut outcome) = match &seen {
-        Ok(seen) => {
-            refuse_mass_vanishing(&roll, cache, seen)?;
-            (judge(&roll, cache, seen, t), count(&roll, seen))
-        }
+        Ok(seen) if vanished.is_none() => (judge(&roll, cache, seen, t), count(&roll, seen)),
+        Ok(_) => (blind(world, &roll, &claim, t), Outcome::of(End::Blind)),
         Err(error) => {
             tracing::warn!(error = %error, "SLURM could not be seen");
             (blind(world, &roll, &claim, t), Outcome::of(End::Blind))
@@ -140,6 +139,9 @@ async fn tick(
     }
     let Some(written) = write(world, t, rows).await? else { return Ok(Outcome::of(End::Overtaken)) };
     outcome.written = written;
+    if let Some(failure) = vanished {
+        return Err(failure);
+    }
     if outcome.end == End::Seen && world.hub.mark_good(t).await?.is_none() {
         return Ok(Outcome::of(End::Overtaken));
     }
@@ -205,19 +207,20 @@ fn blind(world: &World, roll: &Roll, claim: &Claim, t: Timestamp) -> Vec<(Device
     roll.of_device.keys().map(|d| (d.clone(), Verdict::unreachable())).collect()
 }
 
-/// When most of the site's members are gone at once, naming or the API has changed, not the site.
-fn refuse_mass_vanishing(roll: &Roll, cache: &Cache, seen: &Seen) -> Result<(), Failure> {
+/// When most of the site's members are gone at once, naming or the API has changed, not the site: the
+/// tick is blind, and fails loudly.
+fn mass_vanishing(roll: &Roll, cache: &Cache, seen: &Seen) -> Option<Failure> {
     const FEW: usize = 3;
     let member = |d: &DeviceId| cache.is_member(d);
     let members: Vec<&NodeName> = roll.of_device.iter().filter(|(d, _)| member(d)).map(|(_, n)| n).collect();
     let shown = |n: &NodeName| seen.nodes.contains_key(n) || seen.unreadable.contains(n);
     let vanished = members.iter().filter(|n| !shown(n)).count();
     if vanished <= FEW || vanished * 2 <= members.len() {
-        return Ok(());
+        return None;
     }
     let message = format!("{vanished} of the site's {} nodes vanished at once", members.len());
-    let remedy = "compare the hub's names with SLURM's; nothing was written";
-    Err(Failure::needs_human(Code::NamingOrApiChanged, message, remedy))
+    let remedy = "compare the hub's names with SLURM's; nothing was concluded";
+    Some(Failure::needs_human(Code::NamingOrApiChanged, message, remedy).in_step("look"))
 }
 
 fn count(roll: &Roll, seen: &Seen) -> Outcome {

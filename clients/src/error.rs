@@ -127,8 +127,8 @@ fn describe(kind: &Kind) -> String {
 
 /// The longest excerpt, in characters.
 const EXCERPT: usize = 200;
-/// The shortest run of base64 characters that is taken for a secret.
-const MASKED_RUN: usize = 32;
+/// The shortest run of base64 characters that is taken for a secret: 18 bytes of user-data.
+const MASKED_RUN: usize = 24;
 
 /// A service's words made fit for a message: one line, at most 200 characters, every long run of
 /// base64 masked. Nova's validation errors echo the whole user-data (facts: openstack §3).

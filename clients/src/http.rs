@@ -1,6 +1,6 @@
-//! The one HTTP layer: time-outs everywhere, bodies bounded and never logged.
+//! The one HTTP layer: time-outs everywhere, bodies bounded and never logged, every call observed.
 
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -16,6 +16,27 @@ const CONNECT: Duration = Duration::from_secs(3);
 const TOTAL: Duration = Duration::from_secs(30);
 /// The largest answer that is read: a list of 50,000 nodes is 127 MB (facts: slurm §9).
 const LARGEST: usize = 192 * 1024 * 1024;
+
+static OBSERVER: OnceLock<Box<dyn Fn(Call) + Send + Sync>> = OnceLock::new();
+
+/// A call that has ended, as the observer is told of it: who was asked for what, never about which.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Who was asked.
+    pub service: Service,
+    /// For what, such as `get node`.
+    pub operation: &'static str,
+    /// The status; none where no whole answer came.
+    pub status: Option<u16>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Has every call of this process told to `observer` from now on. There is one, the first: how
+/// calls are counted is the composition root's, and no client knows of it.
+pub fn observe(observer: impl Fn(Call) + Send + Sync + 'static) {
+    drop(OBSERVER.set(Box::new(observer)));
+}
 
 /// An HTTP client for one service.
 #[derive(Debug, Clone)]
@@ -88,12 +109,14 @@ impl Http {
         let request = request.map_err(unsendable)?;
         let method = request.method().to_string();
         let result = self.read(operation, client, request).await;
-        let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let status = match &result {
-            Ok(answer) => answer.status.as_u16(),
-            Err(_) => 0,
-        };
-        tracing::debug!(service = self.service.as_str(), operation, method, status, millis, "call");
+        let took = started.elapsed();
+        let status = result.as_ref().ok().map(|answer| answer.status.as_u16());
+        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let shown = status.unwrap_or(0);
+        tracing::debug!(service = self.service.as_str(), operation, method, status = shown, millis, "call");
+        if let Some(observer) = OBSERVER.get() {
+            observer(Call { service: self.service, operation, status, took });
+        }
         result
     }
 

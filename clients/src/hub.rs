@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use model::{
-    BootstrapConfig, Claim, Condition, ConditionPost, ConditionResult, Device, DeviceId, DevicePage,
+    BootstrapConfig, BootstrapDraft, Claim, Condition, ConditionPost, ConditionResult, Device, DeviceId, DevicePage,
     DevicePatch, PollPost, Problem, RequestId, Role, RunView, SiteId, StartRequest,
 };
 use reqwest::{Method, RequestBuilder};
@@ -103,6 +103,17 @@ impl Hub {
             return Err(answer.error(Service::Hub, OPERATION, kind));
         }
         Ok(rows.pop())
+    }
+
+    /// `POST /sites/{s}/slurm-bootstrap-configs/`: writes a role's first row, as people and HPC
+    /// tooling do; no agent may. Needs `slurm-bootstrap-config:create`.
+    ///
+    /// # Errors
+    /// [`Kind::Conflict`] when the role has one; [`Kind::Rejected`] lists every mistake.
+    pub async fn create_bootstrap_config(&self, draft: &BootstrapDraft) -> Result<BootstrapConfig, Error> {
+        let path = format!("sites/{}/slurm-bootstrap-configs/", self.site);
+        let answer = self.call("write bootstrap config", Method::POST, &path, |r| r.json(draft)).await?;
+        self.success("write bootstrap config", &answer)
     }
 
     /// `GET /sites/{s}/device-conditions/`: every condition of the site.

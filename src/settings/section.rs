@@ -1,6 +1,7 @@
 //! A table of the settings, read key by key; what is wrong is collected, what is left over is wrong.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -113,6 +114,14 @@ impl<'a> Section<'a> {
         }
     }
 
+    pub(super) fn address_or(&mut self, key: &str, default: SocketAddr) -> Option<SocketAddr> {
+        if !self.has(key) {
+            return Some(default);
+        }
+        let address = self.text(key)?.parse().ok();
+        address.or_else(|| self.wrong(key, "is no IP address with a port", "write one, as 127.0.0.1:9464"))
+    }
+
     pub(super) fn networks(&mut self, key: &str) -> Option<Networks> {
         const REMEDY: &str = "write \"none\", \"auto\" or a list of network ids";
         match self.table.remove(key) {
@@ -141,6 +150,7 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn environment(&self, key: &str, name: &str) -> Option<SecretString> {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place")]
         match std::env::var(name) {
             Ok(value) if !value.trim().is_empty() => Some(value.into()),
             _ => self.wrong(key, &format!("names ${name}, which is not set"), "set it, or use a file"),

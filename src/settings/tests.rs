@@ -48,6 +48,7 @@ fn defaults_are_the_documented_ones() {
         (settings.poll.every, settings.poll.stale_after),
         (Duration::from_secs(60), Duration::from_secs(300))
     );
+    assert_eq!(settings.http.listen.to_string(), "127.0.0.1:9464");
     assert!(settings.log.json && settings.openstack.config_drive);
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -61,7 +62,7 @@ fn every_mistake_is_reported_together() {
         .replace("worker.pem", "gone.pem")
         .replace("token_file = \"token\"", "token_file = \"t\"\ntoken_env = \"T\"")
         .replace("username = \"worker\"", "username = 7\nnetworks = \"some\"")
-        + "[poll]\nevery_seconds = 0\n";
+        + "[poll]\nevery_seconds = 0\n[http]\nlisten = \"localhost:9464\"\nport = 9464\n";
     let mistakes = parse(&text, &folder).unwrap_err();
     let fields: Vec<&str> = mistakes.iter().map(|m| m.split([':', ' ']).next().unwrap()).collect();
     assert_eq!(
@@ -75,10 +76,25 @@ fn every_mistake_is_reported_together() {
             "openstack.username",
             "openstack.networks",
             "poll.every_seconds",
+            "http.listen",
+            "http.port",
             "colour"
         ]
     );
     assert!(mistakes[3].contains("gone.pem cannot be read: entity not found"), "{}", mistakes[3]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_address_to_listen_on_is_an_ip_address_with_a_port() {
+    let folder = folder("listen");
+    let with = |listen: &str| parse(&format!("{GOOD}[http]\nlisten = {listen}\n"), &folder);
+    assert_eq!(with("\"[::]:0\"").unwrap().http.listen, "[::]:0".parse().unwrap());
+    let said = "http.listen: is no IP address with a port; write one, as 127.0.0.1:9464";
+    for listen in ["\"127.0.0.1\"", "\":9464\"", "\"127.0.0.1:94640\""] {
+        assert_eq!(with(listen).unwrap_err(), [said], "{listen}");
+    }
+    assert_eq!(with("9464").unwrap_err(), ["http.listen: is not a text; put it in quotes"]);
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -6,15 +6,18 @@
 )]
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use ::activities::{Code, Failure, World, adopt, poll_conditions, resume};
+use ::activities::{Attempt, Code, Failure, World, adopt, poll_conditions, resume};
 use model::{Invalid, SiteId};
+use proto::names::{ADOPT, POLL_SCHEDULER_CONDITIONS as POLL, RESUME};
 use proto::{Input, Lifecycle, Proto, v1};
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use super::attempts::Attempts;
 use super::cross_over;
+use crate::telemetry::metrics::Metrics;
 
 /// What the activities of a process share.
 #[derive(Debug)]
@@ -23,6 +26,7 @@ pub(super) struct Activities {
     world: Arc<World>,
     attempts: Attempts,
     poller: poll_conditions::Poller,
+    metrics: Arc<Metrics>,
 }
 
 #[activities]
@@ -33,8 +37,8 @@ impl Activities {
         ctx: ActivityContext,
         input: Input<v1::AdoptRequest>,
     ) -> Result<Proto<v1::AdoptResult>, ActivityError> {
-        let request = decode("adopt", input)?;
-        let asked = self.accept("adopt", request.parse())?;
+        let request = self.decode(ADOPT, input)?;
+        let asked = self.accept(ADOPT, request.parse())?;
         let wanted = adopt::Request {
             id: asked.request,
             device: asked.device,
@@ -44,7 +48,7 @@ impl Activities {
         };
         let (world, wanted) = (&self.world, &wanted);
         let body = |attempt| async move { adopt::adopt(world, &attempt, wanted).await };
-        self.attempts.run(&ctx, "adopt", Some(&wanted.device), body).await.map(adopted)
+        self.attempts.run(&ctx, ADOPT, Some(&wanted.device), adoption, body).await.map(adopted)
     }
 
     #[activity(definition = workflows::Resume)]
@@ -53,11 +57,11 @@ impl Activities {
         ctx: ActivityContext,
         input: Input<v1::ResumeRequest>,
     ) -> Result<Proto<v1::ResumeResult>, ActivityError> {
-        let request = decode("resume", input)?;
-        let device = self.accept("resume", request.parse())?.device;
+        let request = self.decode(RESUME, input)?;
+        let device = self.accept(RESUME, request.parse())?.device;
         let (world, device) = (&self.world, &device);
         let body = |attempt| async move { resume::resume(world, &attempt, device).await };
-        self.attempts.run(&ctx, "resume", Some(device), body).await.map(resumed)
+        self.attempts.run(&ctx, RESUME, Some(device), resumption, body).await.map(resumed)
     }
 
     #[activity(definition = workflows::Poll)]
@@ -66,18 +70,31 @@ impl Activities {
         ctx: ActivityContext,
         input: Input<v1::PollRequest>,
     ) -> Result<Proto<v1::PollResult>, ActivityError> {
-        let request = decode("poll", input)?;
-        let site = SiteId::parse(&request.site).map_err(|e| invalid("poll", "", &e))?;
-        self.own_site("poll", "", &site)?;
-        let (world, poller) = (&self.world, &self.poller);
-        let body = |attempt| async move { poller.poll(world, &attempt).await };
-        self.attempts.run(&ctx, "poll", None, body).await.map(polled)
+        let request = self.decode(POLL, input)?;
+        let site = SiteId::parse(&request.site).map_err(|e| self.invalid(POLL, "", &e))?;
+        self.own_site(POLL, "", &site)?;
+        let (world, poller, metrics) = (&self.world, &self.poller, &self.metrics);
+        let body = |attempt: Attempt| async move {
+            let result = poller.poll(world, &attempt).await;
+            result.inspect(|outcome| metrics.tick(attempt.started, outcome))
+        };
+        self.attempts.run(&ctx, POLL, None, tick, body).await.map(polled)
     }
 }
 
 impl Activities {
-    pub(super) fn new(site: SiteId, world: Arc<World>) -> Self {
-        Self { site, world, attempts: Attempts::default(), poller: poll_conditions::Poller::default() }
+    pub(super) fn new(site: SiteId, world: Arc<World>, metrics: Arc<Metrics>) -> Self {
+        let attempts = Attempts::new(metrics.clone());
+        Self { site, world, attempts, poller: poll_conditions::Poller::default(), metrics }
+    }
+
+    /// An input that cannot be read fails at once: the SDK would retry it for ever.
+    fn decode<T>(&self, activity: &'static str, input: Input<T>) -> Result<T, ActivityError> {
+        input.0.map_err(|e| {
+            let field = e.field.unwrap_or_else(|| "input".to_owned());
+            let remedy = "send one message of the activity's input type";
+            self.invalid(activity, "", &Invalid::new(&field, e.problem, remedy))
+        })
     }
 
     /// A request that is whole and for this site.
@@ -86,7 +103,7 @@ impl Activities {
         activity: &'static str,
         parsed: Result<Lifecycle, Invalid>,
     ) -> Result<Lifecycle, ActivityError> {
-        let asked = parsed.map_err(|e| invalid(activity, "", &e))?;
+        let asked = parsed.map_err(|e| self.invalid(activity, "", &e))?;
         self.own_site(activity, asked.device.as_str(), &asked.site)?;
         Ok(asked)
     }
@@ -97,25 +114,41 @@ impl Activities {
         }
         let problem = format!("is {site}, and this worker serves {}", self.site);
         let mistake = Invalid::new("site", problem, "send it to the site's own task queue");
-        Err(invalid(activity, device, &mistake))
+        Err(self.invalid(activity, device, &mistake))
+    }
+
+    fn invalid(&self, activity: &'static str, device: &str, mistake: &Invalid) -> ActivityError {
+        let failure = Failure::permanent(Code::RequestInvalid, mistake).in_step("decode");
+        self.metrics.activity(activity, failure.code.as_str(), Duration::ZERO);
+        cross_over::error(activity, device, failure)
     }
 }
 
-/// An input that cannot be read fails at once: the SDK would retry it for ever.
-fn decode<T>(activity: &'static str, input: Input<T>) -> Result<T, ActivityError> {
-    input.0.map_err(|e| {
-        let field = e.field.clone().unwrap_or_else(|| "input".to_owned());
-        invalid(
-            activity,
-            "",
-            &Invalid::new(&field, e.problem, "send one message of the activity's input type"),
-        )
-    })
+/// An adoption in a word, for the metrics.
+fn adoption(outcome: &adopt::Outcome) -> &'static str {
+    match outcome {
+        adopt::Outcome { dry_run: true, .. } => "planned",
+        adopt::Outcome { created: true, .. } => "created",
+        adopt::Outcome { .. } => "unchanged",
+    }
 }
 
-fn invalid(activity: &'static str, device: &str, mistake: &Invalid) -> ActivityError {
-    let failure = Failure::permanent(Code::RequestInvalid, mistake).in_step("decode");
-    cross_over::error(activity, device, failure)
+/// A resumption in a word, for the metrics.
+fn resumption(outcome: &resume::Outcome) -> &'static str {
+    match outcome {
+        resume::Outcome::Resumed(_) => "resumed",
+        resume::Outcome::AlreadyOpen(_) => "already_open",
+    }
+}
+
+/// A tick in a word, for the metrics.
+fn tick(outcome: &poll_conditions::Outcome) -> &'static str {
+    match outcome.end {
+        poll_conditions::End::Seen => "seen",
+        poll_conditions::End::Blind => "blind",
+        poll_conditions::End::Overtaken => "overtaken",
+        poll_conditions::End::Busy => "busy",
+    }
 }
 
 fn adopted(outcome: adopt::Outcome) -> Proto<v1::AdoptResult> {

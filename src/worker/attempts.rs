@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use activities::{Attempt, Failure};
 use jiff::Timestamp;
@@ -12,15 +12,17 @@ use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use tokio_util::sync::CancellationToken;
 
 use super::cross_over;
+use crate::telemetry::metrics::Metrics;
 
 /// The beat goes on at least this often, also while one call takes its time.
 const BEAT: Duration = Duration::from_secs(5);
 
 /// The attempts that run in this process. A second one for a device ends the first: an attempt can
 /// outlive its workflow, or be taken for dead while it runs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Attempts {
     running: Mutex<HashMap<DeviceId, Running>>,
+    metrics: Arc<Metrics>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -30,17 +32,24 @@ struct Running {
 }
 
 impl Attempts {
+    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+        Self { running: Mutex::default(), metrics }
+    }
+
     /// Runs `body`. For a device, it begins when an earlier attempt of the same device has ended.
+    /// Counted as ended by `outcome`, in a word, or by its failure's code.
     pub(super) async fn run<T, F>(
         &self,
         context: &ActivityContext,
         name: &'static str,
         device: Option<&DeviceId>,
+        outcome: impl FnOnce(&T) -> &'static str,
         body: impl FnOnce(Attempt) -> F,
     ) -> Result<T, ActivityError>
     where
         F: Future<Output = Result<T, Failure>>,
     {
+        let begun = Instant::now();
         let cancelled = CancellationToken::new();
         let over = device.map(|d| self.take_over(d, &cancelled));
         let info = context.info();
@@ -75,6 +84,8 @@ impl Attempts {
         if let Some(device) = device {
             self.forget(device, &cancelled);
         }
+        let ended = result.as_ref().map_or_else(|failure| failure.code.as_str(), outcome);
+        self.metrics.activity(name, ended, begun.elapsed());
         let device = device.map(ToString::to_string).unwrap_or_default();
         result.map_err(|failure| cross_over::error(name, &device, failure))
     }

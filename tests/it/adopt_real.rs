@@ -23,7 +23,7 @@ use crate::wait::{eventually, say};
 const CEILING: Duration = Duration::from_secs(120);
 
 /// The user-data of the GPU role: what HPC people write.
-fn user_data(run: &Run) -> String {
+pub(crate) fn user_data(run: &Run) -> String {
     include_str!("../images/node/user-data.example")
         .replace("MUNGE_KEY_BASE64", &run.munge_key)
         .replace("CONTROLLER:6817", &format!("{}:6817", run.controller))
@@ -220,6 +220,7 @@ async fn tell(world: &World) {
     adopts(world, &squad).await;
     a_user_runs_a_job(world).await;
     adopts_again_without_a_write(world, &squad).await;
+    leaves_a_humans_drain_alone(world).await;
     refuses_a_null_flavor(world).await;
     an_unreadable_input_ends_at_once(world);
     worker = survives_a_kill(world, &squad, worker).await;
@@ -388,6 +389,28 @@ async fn adopts_again_without_a_write(world: &World, squad: &Api) {
     // the same request again is the same run
     let again = output(&mut world.site().start("adopt", "gpu-001", &["--request", "req-2"]));
     assert_eq!(again.lines().next(), lines.lines().next());
+}
+
+async fn leaves_a_humans_drain_alone(world: &World) {
+    say("satellite start resume gpu-001: open already; drained by a person: refused, their words kept");
+    let lines = output(&mut world.site().start("resume", "gpu-001", &[]));
+    assert_eq!(result(&lines)["outcome"], "RESUME_OUTCOME_ALREADY_OPEN");
+    let words = "bad DIMM A3 [alice]";
+    world.root.update("gpu-001", &json!({"state": ["DRAIN"], "reason": words})).await;
+    for verb in ["resume", "adopt"] {
+        let answer = world.site().start(verb, "gpu-001", &[]).output().unwrap();
+        let lines = String::from_utf8(answer.stdout).unwrap();
+        assert_eq!(answer.status.code(), Some(1), "{lines}");
+        let last = lines.lines().last().unwrap();
+        say(&format!("  | {last}"));
+        assert!(last.starts_with("failed: slurm.drain_not_ours: ") && last.contains(words), "{last}");
+        let node = world.root.node("gpu-001").await.unwrap();
+        assert_eq!(
+            (tokens(&node), &node["reason"]),
+            (vec!["IDLE".into(), "DRAIN".into(), "DYNAMIC_NORM".into()], &json!(words))
+        );
+    }
+    world.root.update("gpu-001", &json!({"state": ["RESUME"]})).await;
 }
 
 async fn refuses_a_null_flavor(world: &World) {

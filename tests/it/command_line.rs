@@ -1,22 +1,13 @@
 //! The worker's beginning and end, and the command line's mistakes: no SLURM, no OpenStack.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::processes::{Process, Temporal, binary, free_port};
+use crate::processes::{Process, Temporal, binary, folder, free_port};
 use crate::wait::eventually;
 
-fn folder(name: &str) -> PathBuf {
-    let id = uuid::Uuid::new_v4().simple().to_string();
-    let folder =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/it").join(format!("{name}-{}", &id[..8]));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-/// Settings that are whole; nothing but Temporal is ever asked.
-fn settings(folder: &std::path::Path, temporal: &str) {
+/// Settings that are whole; nothing but Temporal is there to be asked.
+pub(crate) fn settings(folder: &std::path::Path, temporal: &str) {
     for who in ["agent", "worker"] {
         let key = rcgen::KeyPair::generate().unwrap();
         std::fs::write(folder.join(format!("{who}.pem")), key.serialize_pem()).unwrap();
@@ -27,12 +18,13 @@ fn settings(folder: &std::path::Path, temporal: &str) {
         "site = \"lab\"\n[temporal]\nurl = \"http://{temporal}\"\n[hub]\nurl = \"{nowhere}\"\n\
          agent_key_file = \"agent.pem\"\nworker_key_file = \"worker.pem\"\n\
          [slurm]\nurl = \"{nowhere}\"\nuser = \"root\"\ntoken_file = \"token\"\n\
-         [openstack]\nauth_url = \"{nowhere}/v3\"\nusername = \"u\"\npassword_file = \"password\"\nproject = \"lab\"\n"
+         [openstack]\nauth_url = \"{nowhere}/v3\"\nusername = \"u\"\npassword_file = \"password\"\nproject = \"lab\"\n\
+         [http]\nlisten = \"127.0.0.1:0\"\n"
     );
     std::fs::write(folder.join("site.toml"), text).unwrap();
 }
 
-fn worker(folder: &std::path::Path) -> Command {
+pub(crate) fn worker(folder: &std::path::Path) -> Command {
     let mut command = Command::new(binary("satellite"));
     command.args(["worker", "--config"]).arg(folder.join("site.toml"));
     command

@@ -152,6 +152,8 @@ project = "lab"
 networks = "none"
 [poll]
 every_seconds = 3
+[http]
+listen = "127.0.0.1:0"
 [log]
 filter = "info,clients=debug"
 "#,

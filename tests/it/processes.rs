@@ -58,6 +58,15 @@ pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// A new folder for a test's logs.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let folder =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/it").join(format!("{name}-{}", &id[..8]));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 /// A binary of this workspace, built beside this test.
 pub(crate) fn binary(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_satellite")).with_file_name(name);

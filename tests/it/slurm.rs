@@ -28,6 +28,13 @@ impl SlurmUser {
         self.get(&format!("node/{name}")).await["nodes"].get(0).cloned()
     }
 
+    /// Changes a node, as a person would.
+    pub(crate) async fn update(&self, node: &str, change: &Value) {
+        let request = http().post(format!("{}/slurm/v0.0.45/node/{node}", self.url)).json(change);
+        let answer = self.send(request).await;
+        assert_eq!(answer["errors"], json!([]), "{answer}");
+    }
+
     /// Submits a job that is pinned to a node.
     pub(crate) async fn submit(&self, node: &str, script: &str) -> i64 {
         let body = json!({"script": script, "job": {

@@ -4,6 +4,7 @@
 
 use proto::v1::{AdoptDeviceResult, AdoptRequest, ResumeRequest};
 use proto::{Input, Proto, names};
+use temporalio_common::data_converters::RawValue;
 use temporalio_macros::{workflow, workflow_methods};
 use temporalio_workflow::{SyncWorkflowContext, WorkflowContext, WorkflowResult};
 
@@ -56,9 +57,10 @@ impl AdoptDevice {
         Ok(Proto(AdoptDeviceResult { adopt: Some(adopt), resume: Some(resume), stopped: false }))
     }
 
-    /// Ends at the next closed point: the node is adopted and stays closed.
+    /// Ends at the next closed point: the node is adopted and stays closed. An argument is not read:
+    /// one that could not be decoded would hold the device's lock for ever.
     #[signal(name = names::STOP)]
-    pub fn stop(&mut self, _ctx: &mut SyncWorkflowContext<Self>) {
+    pub fn stop(&mut self, _ctx: &mut SyncWorkflowContext<Self>, _ignored: RawValue) {
         self.stopped = true;
     }
 }

@@ -47,10 +47,11 @@ impl Eyes {
         let mut seen = if by_one { one_by_one(world, wanted).await? } else { self.full(world).await? };
         let absent = |n: &&NodeName| !seen.nodes.contains_key(*n) && !known_absent.contains(*n);
         let doubtful: Vec<NodeName> = wanted.iter().filter(absent).cloned().collect();
-        if !by_one && !doubtful.is_empty() {
-            let singles = one_by_one(world, &doubtful).await?;
-            seen.nodes.extend(singles.nodes);
-            seen.unreadable.extend(singles.unreadable);
+        if !doubtful.is_empty() {
+            // each way of looking has its own lies: absence needs both
+            let other = if by_one { self.full(world).await? } else { one_by_one(world, &doubtful).await? };
+            seen.nodes.extend(other.nodes);
+            seen.unreadable.extend(other.unreadable);
         }
         let all_unknown = seen.nodes.values().all(|n| n.tokens.has("UNKNOWN"));
         if !seen.nodes.is_empty() && all_unknown {

@@ -215,6 +215,23 @@ async fn a_static_node_is_closed_and_emptied_before_nova_is_asked() {
 }
 
 #[tokio::test]
+async fn a_reason_that_an_earlier_closing_left_on_an_open_node_is_nobodys() {
+    let site = registers_closed().await;
+    {
+        let mut state = site.state();
+        state.hub.config = hub::config(NodeSource::Static);
+        state.slurm.put("gpu-1", &["IDLE"], "fw2");
+        let mut reborn = slurm::node("gpu-1", &["IDLE", "DRAIN"]);
+        reborn["reason"] = json!(MARK);
+        reborn["extra"] = json!("fleet:r-1");
+        reborn["slurmd_start_time"]["number"] = json!(1_790_000_500);
+        state.slurm.boots = Some(reborn);
+    }
+    run(&site, 1).await.unwrap();
+    assert_eq!(state_of(&site).1, json!(MARK));
+}
+
+#[tokio::test]
 async fn a_static_node_that_slurm_lacks_is_refused_before_nova_is_asked() {
     let site = registers_closed().await;
     site.state().hub.config = hub::config(NodeSource::Static);

@@ -8,6 +8,7 @@
 mod adopt;
 mod adopt_stops;
 mod conditions;
+mod crash;
 mod plan;
 mod plan_refusals;
 mod poll;

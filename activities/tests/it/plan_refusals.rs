@@ -62,6 +62,13 @@ fn a_failed_server_of_this_request_is_not_tried_again() {
 }
 
 #[test]
+fn a_failed_server_of_this_request_stops_it_beside_older_leftovers_too() {
+    let failure = planned(&seen(vec![failed("s-1", "r-0"), failed("s-2", "r-1")])).unwrap_err();
+    assert_eq!(failure.code, Code::NoValidHost);
+    assert_eq!(failure.message, "server s-2 is in ERROR: No valid host was found.");
+}
+
+#[test]
 fn a_server_that_failed_after_its_launch_is_never_deleted() {
     let launched = server("s-1", "r-0").launched_at;
     let broken = Server { launched_at: launched, ..failed("s-1", "r-0") };

@@ -35,6 +35,20 @@ fn posted(site: &Site) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn the_conversation_of_a_first_and_of_an_unchanged_tick() {
+    let site = site(&["a"]).await;
+    let (poller, world) = (Poller::default(), site.world());
+    tick(&poller, &world, T).await.unwrap();
+    insta::assert_snapshot!("first", site.conversation());
+    tick(&poller, &world, T + 60).await.unwrap();
+    let reads = |l: &str| !l.contains("/nodes") && !l.contains("/node/");
+    // whole list or node by node: that depends on how long the list took
+    let unchanged: Vec<String> =
+        site.conversation().lines().filter(|l| reads(l)).map(str::to_owned).collect();
+    insta::assert_snapshot!("unchanged", unchanged.join("\n"));
+}
+
+#[tokio::test]
 async fn a_first_tick_makes_the_hub_equal_to_what_was_seen() {
     let site = site(&["a", "b"]).await;
     site.state().slurm.put("b", &["IDLE", "DRAIN"], "bad DIMM A3 [alice]");
@@ -214,6 +228,23 @@ async fn nodes_that_vanish_all_at_once_are_no_verdict() {
     assert_eq!(posted(&site), Vec::<Value>::new());
     assert_eq!(site.state().hub.conditions, before);
     assert_eq!(site.state().hub.good_at, Some(Timestamp::from_second(T).unwrap()));
+
+    // but nobody may believe the old rows for ever
+    fresh_tick(&site, T + 300).await.unwrap_err();
+    let unknown = |v: &String| v.ends_with(" Unknown SlurmUnreachable");
+    assert!(site.state().hub.verdicts().iter().all(unknown), "{:?}", site.state().hub.verdicts());
+}
+
+#[tokio::test]
+async fn nodes_that_cannot_be_read_have_not_vanished() {
+    let names = ["a", "b", "c", "d", "e"];
+    let site = site(&names).await;
+    fresh_tick(&site, T).await.unwrap();
+    for name in names {
+        site.state().slurm.nodes.get_mut(name).unwrap()["state"] = Value::from(7);
+    }
+    let outcome = fresh_tick(&site, T + 60).await.unwrap();
+    assert_eq!((outcome.end, outcome.written), (End::Seen, 0));
 }
 
 #[tokio::test]

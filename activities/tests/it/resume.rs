@@ -45,6 +45,13 @@ async fn case_b18_an_open_node_is_left_alone() {
 }
 
 #[tokio::test]
+async fn the_conversation_of_a_resumption() {
+    let site = site(&["IDLE", "DRAIN"], OURS, "fleet:r-1").await;
+    run(&site).await.unwrap();
+    insta::assert_snapshot!(site.conversation());
+}
+
+#[tokio::test]
 async fn our_drain_is_opened_and_our_claim_cleared() {
     let site = site(&["IDLE", "DRAIN"], OURS, "fleet:r-1").await;
     assert_eq!(run(&site).await.unwrap(), Outcome::Resumed(name()));

@@ -24,7 +24,7 @@ use crate::{Error, Kind, Service};
 pub use dialect::Dialect;
 pub use job::Job;
 pub use node::{Node, Nodes, Partition, Tokens};
-pub use token::{Token, TokenSource};
+pub use token::{Life, Token, TokenSource};
 
 /// slurmctld's own error numbers that we tell apart.
 mod number {
@@ -81,6 +81,12 @@ impl Slurm {
     /// As [`Http::new`].
     pub fn new(base: Url, user: String, token: Token) -> Result<Self, Error> {
         Ok(Self { http: Http::new(Service::Slurm)?, base, user, token, dialect: RwLock::new(None) })
+    }
+
+    /// The token that it sends, to ask what is left of it.
+    #[must_use]
+    pub fn token(&self) -> &Token {
+        &self.token
     }
 
     /// `GET /slurm/{v}/nodes`: every node that slurmctld lists (FUTURE ones are hidden). Costs
@@ -188,7 +194,8 @@ impl Slurm {
     }
 
     /// Sends below the dialect's version. A 404 without a body of ours means that slurmrestd no
-    /// longer serves it (it was upgraded): the dialect is forgotten, and the call has failed.
+    /// longer serves it (it was upgraded) or is not there behind its proxy: the dialect is forgotten,
+    /// the call has failed, and a later one probes anew.
     async fn call(
         &self,
         operation: &'static str,
@@ -201,8 +208,8 @@ impl Slurm {
         let answer = self.send(operation, method, &path, &build).await?;
         if answer.status.as_u16() == 404 && decode::envelope(&answer).is_none() {
             self.forget_dialect();
-            let kind = Kind::Rejected(format!("slurmrestd does not serve {}", dialect.version));
-            return Err(answer.error(Service::Slurm, operation, kind));
+            tracing::warn!(version = dialect.version, "slurmrestd does not serve it any more; probing anew");
+            return Err(answer.error(Service::Slurm, operation, Kind::Unavailable));
         }
         Ok(answer)
     }
@@ -228,22 +235,30 @@ impl Slurm {
                 .header("X-SLURM-USER-TOKEN", token.expose_secret())
                 .header("Accept", "application/json");
             let answer = self.http.send(operation, build(request)).await?;
-            if again && decode::kind(&answer) == Some(Kind::Unauthenticated) {
-                again = false;
-                let renewed = self.token.get(Some(&token)).await.map_err(secret)?;
-                if renewed.expose_secret() != token.expose_secret() {
-                    token = renewed;
-                    continue;
-                }
+            if decode::kind(&answer) != Some(Kind::Unauthenticated) {
+                return Ok(answer);
             }
-            return Ok(answer);
+            self.token.refused(&token);
+            if !again {
+                return Ok(answer);
+            }
+            again = false;
+            let renewed = self.token.get(Some(&token)).await.map_err(secret)?;
+            if renewed.expose_secret() == token.expose_secret() {
+                return Ok(answer);
+            }
+            token = renewed;
         }
     }
 
-    /// The body, if slurmctld did what was asked.
+    /// The body, if slurmctld did what was asked. That alone proves the token: slurmrestd answers a
+    /// ping whatever it was sent (facts: slurm §0.5).
     fn success(&self, operation: &'static str, answer: &Answer) -> Result<serde_json::Value, Error> {
         match decode::kind(answer) {
-            None => answer.json(Service::Slurm, operation),
+            None => {
+                self.token.accepted();
+                answer.json(Service::Slurm, operation)
+            }
             Some(kind) => Err(answer.error(Service::Slurm, operation, kind)),
         }
     }

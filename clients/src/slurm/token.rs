@@ -1,10 +1,11 @@
 //! The SLURM JWT: read from where it is kept, re-read before it ends and after a refusal.
 
 use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Mutex;
 
@@ -28,6 +29,16 @@ pub struct Token {
     source: TokenSource,
     environment: Option<SecretString>,
     last_good: Mutex<Option<Held>>,
+    refused: std::sync::Mutex<Option<SecretString>>,
+}
+
+/// What can be said of a token without saying it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// Until it ends; negative once it has.
+    pub left: SignedDuration,
+    /// slurmctld refused it, and has done nothing for us since.
+    pub refused: bool,
 }
 
 #[derive(Clone)]
@@ -46,14 +57,17 @@ impl Token {
     /// A token that is kept in a file.
     #[must_use]
     pub fn in_file(path: PathBuf) -> Self {
-        Self { source: TokenSource::File(path), environment: None, last_good: Mutex::new(None) }
+        Self::new(TokenSource::File(path), None)
     }
 
     /// A token that was in the environment variable `name`.
     #[must_use]
     pub fn in_environment(name: &str, value: SecretString) -> Self {
-        let source = TokenSource::Environment { name: name.to_owned() };
-        Self { source, environment: Some(value), last_good: Mutex::new(None) }
+        Self::new(TokenSource::Environment { name: name.to_owned() }, Some(value))
+    }
+
+    fn new(source: TokenSource, environment: Option<SecretString>) -> Self {
+        Self { source, environment, last_good: Mutex::default(), refused: std::sync::Mutex::default() }
     }
 
     /// The token. `refused` is one that was just refused: the source is read again. The last good
@@ -82,6 +96,29 @@ impl Token {
             }
             (Err(error), None) => Err(error),
         }
+    }
+
+    /// What is left of the token that is at the source now, which a renewal or a restart would take.
+    /// Reads it anew; what [`Token::get`] hands out stays as it is.
+    ///
+    /// # Errors
+    /// What is wrong, naming the place and never the value.
+    pub async fn life(&self) -> Result<Life, String> {
+        let held = self.read().await?;
+        let left = SignedDuration::from_secs(held.ends.saturating_sub(Timestamp::now().as_second()));
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = refused.as_ref().is_some_and(|r| r.expose_secret() == held.value.expose_secret());
+        Ok(Life { left, refused })
+    }
+
+    /// slurmctld has refused this one.
+    pub(super) fn refused(&self, token: &SecretString) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(token.clone());
+    }
+
+    /// slurmctld has done what was asked.
+    pub(super) fn accepted(&self) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     async fn read(&self) -> Result<Held, String> {

@@ -93,7 +93,7 @@ async fn case_b08_a_version_that_is_no_longer_served_is_an_error_and_probed_anew
         [Reply::slurm("nodes_v0.0.45"), Reply::text(404, "text/plain", "Unable find requested URL")],
     );
     slurm.nodes().await.unwrap();
-    let kind = Kind::Rejected("slurmrestd does not serve v0.0.45".to_owned());
+    let kind = Kind::Unavailable;
     assert_eq!(slurm.nodes().await.unwrap_err().kind, kind);
     assert_eq!(fake.asked(PING).len(), 1);
     // one node, of which nothing is in the table: no absence either

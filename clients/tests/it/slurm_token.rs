@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clients::Kind;
-use clients::slurm::{Slurm, Token};
+use clients::slurm::{Life, Slurm, Token};
 
 use crate::fake::{Fake, Reply};
 use crate::slurm::{JWT, NODES, PING};
@@ -62,6 +62,42 @@ async fn a_second_refusal_is_unauthenticated() {
     let error = slurm.nodes().await.unwrap_err();
     assert_eq!((error.kind, error.status), (Kind::Unauthenticated, Some(511)));
     assert_eq!(tokens(&fake).len(), 2);
+}
+
+/// What is left, in whole minutes, and whether it was refused.
+async fn life(slurm: &Slurm) -> Result<(i64, bool), String> {
+    slurm.token().life().await.map(|Life { left, refused }| (left.as_mins(), refused))
+}
+
+#[tokio::test]
+async fn a_tokens_life_is_told_from_its_source_and_without_its_value() {
+    let now = jiff::Timestamp::now().as_second();
+    let file = File::holding(&jwt(now + 630));
+    let (_fake, slurm) = slurm(&file).await;
+    assert_eq!(life(&slurm).await, Ok((10, false)));
+    std::fs::write(&file.0, jwt(now - 90)).unwrap();
+    assert_eq!(life(&slurm).await, Ok((-1, false)));
+    std::fs::write(&file.0, "hunter2").unwrap();
+    let said = format!("SLURM token file {} is not a JWT with a whole-numbered `exp`", file.0.display());
+    assert_eq!(life(&slurm).await, Err(said));
+}
+
+#[tokio::test]
+async fn a_token_is_refused_until_it_is_renewed_or_slurmctld_does_what_is_asked() {
+    let now = jiff::Timestamp::now().as_second();
+    let file = File::holding(&jwt(now + 630));
+    let (fake, slurm) = slurm(&file).await;
+    fake.on(NODES, [Reply::slurm("auth_garbage_nodes"), Reply::slurm("nodes_v0.0.45")]);
+    slurm.nodes().await.unwrap_err();
+    assert_eq!(life(&slurm).await, Ok((10, true)));
+    slurm.forget_dialect();
+    slurm.dialect().await.unwrap();
+    assert_eq!(life(&slurm).await, Ok((10, true)), "a ping proves nothing");
+    std::fs::write(&file.0, jwt(now + 1230)).unwrap();
+    assert_eq!(life(&slurm).await, Ok((20, false)));
+    std::fs::write(&file.0, jwt(now + 630)).unwrap();
+    slurm.nodes().await.unwrap();
+    assert_eq!(life(&slurm).await, Ok((10, false)));
 }
 
 #[tokio::test]

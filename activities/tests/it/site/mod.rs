@@ -22,6 +22,7 @@ use clients::slurm::{Slurm, Token};
 use jiff::Timestamp;
 use model::{NodeTemplate, SiteId};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -79,6 +80,17 @@ pub(crate) enum Answer {
     Lost,
 }
 
+/// How the process dies, or what it is not told, at the nth request of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Break {
+    /// It dies before the request is done.
+    Before,
+    /// It dies after it was done and before the answer.
+    After,
+    /// It lives; the request is done and the answer lost.
+    Lost,
+}
+
 /// A status and a body.
 type Reply = (u16, Value);
 
@@ -90,6 +102,8 @@ pub(crate) struct State {
     pub(crate) slurm: slurm::Fake,
     pub(crate) openstack: openstack::Fake,
     pub(crate) faults: Vec<Fault>,
+    /// At which request, counted from now, what breaks.
+    pub(crate) broken: Option<(usize, Break)>,
     calls: Vec<Call>,
 }
 
@@ -98,6 +112,7 @@ pub(crate) struct Site {
     base: Url,
     key: String,
     state: Arc<Mutex<State>>,
+    hung: Arc<Notify>,
 }
 
 impl Site {
@@ -110,19 +125,26 @@ impl Site {
             slurm: slurm::Fake::default(),
             openstack: openstack::Fake::default(),
             faults: Vec::new(),
+            broken: None,
             calls: Vec::new(),
         };
         let state = Arc::new(Mutex::new(state));
-        let shared = state.clone();
+        let hung = Arc::new(Notify::new());
+        let shared = (state.clone(), hung.clone());
         let app = axum::Router::new().fallback(move |request| serve(shared.clone(), request));
         tokio::spawn(async move { axum::serve(listener, app).await });
         let key = rcgen::KeyPair::generate().unwrap().serialize_pem();
-        Self { base: Url::parse(&base).unwrap(), key, state }
+        Self { base: Url::parse(&base).unwrap(), key, state, hung }
     }
 
     /// What the site holds, to read and to change.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
+    }
+
+    /// Returns when the request has come at which the process is to die.
+    pub(crate) async fn dies(&self) {
+        self.hung.notified().await;
     }
 
     /// A process that has just started: nothing cached, no token.
@@ -187,7 +209,7 @@ pub(crate) async fn within_ceiling<T>(run: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), run).await.unwrap()
 }
 
-async fn serve(state: Arc<Mutex<State>>, request: Request) -> Response {
+async fn serve((state, hung): (Arc<Mutex<State>>, Arc<Notify>), request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     let call = Call {
@@ -196,7 +218,20 @@ async fn serve(state: Arc<Mutex<State>>, request: Request) -> Response {
         query: parts.uri.query().unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
     };
-    let (reply, fault) = state.lock().unwrap().take(call);
+    let broken = state.lock().unwrap().breaks();
+    if broken == Some(Break::Before) {
+        hung.notify_one();
+        return std::future::pending().await;
+    }
+    let (reply, mut fault) = state.lock().unwrap().take(call);
+    match broken {
+        Some(Break::After) => {
+            hung.notify_one();
+            return std::future::pending().await;
+        }
+        Some(Break::Lost) => fault = Some(Answer::Lost),
+        Some(Break::Before) | None => {}
+    }
     match fault {
         None => response(reply),
         Some(Answer::Status(status)) => StatusCode::from_u16(status).unwrap().into_response(),
@@ -214,6 +249,18 @@ fn response((status, body): Reply) -> Response {
 }
 
 impl State {
+    /// What breaks now, if this is the request.
+    fn breaks(&mut self) -> Option<Break> {
+        let (left, what) = self.broken.as_mut()?;
+        *left -= 1;
+        let what = *what;
+        if *left > 0 {
+            return None;
+        }
+        self.broken = None;
+        Some(what)
+    }
+
     fn take(&mut self, call: Call) -> (Reply, Option<Answer>) {
         self.calls.push(call.clone());
         let fits = |f: &Fault| f.method == call.method && call.path.ends_with(f.path);

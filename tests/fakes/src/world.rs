@@ -1,0 +1,95 @@
+//! A site: a cluster and a cloud on one wire, and the machines between them.
+//!
+//! *Invariant*: a machine learns only what Nova's driver was handed, from the events; slurmctld learns
+//! of it only by its slurmd.
+
+use std::io;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::cloud::{Cloud, CloudOptions, Event, EventKind};
+use crate::machine::Boot;
+use crate::slurm::{Registration, SlurmOptions, Slurmrestd};
+use crate::wire::Wire;
+
+/// A cluster, a cloud, and machines that boot. A handle: clones are the same site.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The cluster.
+    pub slurm: Slurmrestd,
+    /// The cloud.
+    pub cloud: Cloud,
+    room: Arc<Mutex<Room>>,
+    wire: Wire,
+}
+
+/// The machines that are booting.
+#[derive(Debug, Default)]
+struct Room {
+    /// So many events were seen to.
+    seen: usize,
+    booting: Vec<(Event, u64)>,
+}
+
+impl Deref for World {
+    type Target = Wire;
+
+    fn deref(&self) -> &Wire {
+        &self.wire
+    }
+}
+
+impl World {
+    /// Starts both on one wire: one log, one list of faults.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub async fn start(slurm: SlurmOptions, cloud: CloudOptions) -> io::Result<Self> {
+        let wire = Wire::new();
+        let slurm = Slurmrestd::start_on(wire.clone(), slurm).await?;
+        let cloud = Cloud::start_on(wire.clone(), cloud).await?;
+        Ok(Self { slurm, cloud, room: Arc::default(), wire })
+    }
+
+    /// A second passes: in the cluster, then in the cloud, then in the machines.
+    pub fn tick(&self) {
+        self.slurm.tick_alone();
+        self.cloud.tick_alone();
+        self.boot();
+        self.wire.tick();
+    }
+
+    /// So many seconds pass.
+    pub fn ticks(&self, many: usize) {
+        (0..many).for_each(|_| self.tick());
+    }
+
+    fn boot(&self) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        // those that were switched on before this tick are a tick further
+        room.booting.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
+        let events = self.cloud.events();
+        for event in events.iter().skip(room.seen) {
+            room.booting.retain(|(b, _)| b.node != event.node);
+            let boot = self.cloud.behaviour(&event.node).unwrap_or_default().boot;
+            match (event.kind, boot) {
+                (EventKind::Destroy, _) => self.slurm.stop_slurmd(&event.hostname),
+                (EventKind::Spawn, Boot::Never) => {}
+                (EventKind::Spawn, Boot::Takes(ticks)) => room.booting.push((event.clone(), ticks)),
+            }
+        }
+        room.seen = events.len();
+        let (up, booting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut room.booting).into_iter().partition(|(_, left)| *left == 0);
+        room.booting = booting;
+        for (event, _) in up {
+            let behaviour = self.cloud.behaviour(&event.node).unwrap_or_default();
+            let told = event.metadata.get("fleet_slurm_conf");
+            self.slurm.register(&Registration {
+                node: event.hostname,
+                conf: behaviour.conf(told.map(String::as_str)),
+                gpus: behaviour.gpus,
+            });
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Jobs: submitted, run, suspended, ended.
+
+use fakes::{JobSeed, NodeSeed, SlurmOptions, Slurmrestd};
+use serde_json::{Value, json};
+
+use crate::slurm;
+
+async fn start() -> Slurmrestd {
+    let nodes = vec![NodeSeed::new("n1"), NodeSeed::new("n2").in_state(&["IDLE", "DRAIN"], "x")];
+    Slurmrestd::start(SlurmOptions { nodes, ..SlurmOptions::default() }).await.unwrap()
+}
+
+fn job(more: Value) -> Value {
+    let mut job = json!({"name": "j", "current_working_directory": "/tmp", "environment": ["PATH=/bin"]});
+    job.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"script": "#!/bin/bash\n", "job": job})
+}
+
+fn shown(fake: &Slurmrestd, id: i64) -> (Value, Value, Value) {
+    let job = fake.job(id).unwrap();
+    (job["job_state"].clone(), job["state_reason"].clone(), job["nodes"].clone())
+}
+
+#[tokio::test]
+async fn a_users_job_runs_on_an_open_node_and_ends() {
+    let fake = start().await;
+    let got = slurm(&fake, "alice").post("/job/submit", &job(json!({}))).await;
+    assert_eq!((got.status, &got.json()["job_id"], &got.json()["warnings"]), (200, &json!(1), &json!([])));
+    assert_eq!(shown(&fake, 1).0, json!(["PENDING"]));
+    fake.tick();
+    assert_eq!(shown(&fake, 1), (json!(["RUNNING"]), json!("None"), json!("n1")));
+    assert_eq!(fake.state("n1"), "ALLOCATED");
+    for _ in 0..3 {
+        fake.tick();
+    }
+    assert_eq!(shown(&fake, 1).0, json!(["COMPLETED", "COMPLETING"]));
+    assert_eq!(fake.state("n1"), "IDLE+COMPLETING");
+    fake.tick();
+    assert_eq!((shown(&fake, 1).0, fake.state("n1").as_str()), (json!(["COMPLETED"]), "IDLE"));
+}
+
+#[tokio::test]
+async fn a_job_pinned_to_a_drained_node_pends_for_ever_with_two_warnings() {
+    let fake = start().await;
+    let got = slurm(&fake, "alice").post("/job/submit", &job(json!({"required_nodes": ["n2"]}))).await;
+    let text = "Required node not available (down, drained or reserved)";
+    let warnings = got.json()["warnings"].clone();
+    assert_eq!(
+        (got.status, &warnings[0]["description"], &warnings[1]["description"]),
+        (200, &json!(text), &json!(text))
+    );
+    fake.tick();
+    assert_eq!(shown(&fake, 1), (json!(["PENDING"]), json!("ReqNodeNotAvail"), json!("")));
+}
+
+#[tokio::test]
+async fn a_running_job_outlives_a_drain() {
+    let fake = start().await;
+    let id = fake.run(JobSeed::on(&["n1"]));
+    slurm(&fake, "root").post("/node/n1", &json!({"state": ["DRAIN"], "reason": "x"})).await;
+    fake.tick();
+    assert_eq!((fake.state("n1").as_str(), shown(&fake, id).0), ("ALLOCATED+DRAIN", json!(["RUNNING"])));
+    fake.finish(id, 7);
+    assert_eq!(fake.state("n1"), "IDLE+DRAIN+COMPLETING");
+    assert_eq!(fake.job(id).unwrap()["exit_code"]["return_code"]["number"], 7);
+    fake.tick();
+    assert_eq!((fake.state("n1").as_str(), shown(&fake, id).1), ("IDLE+DRAIN", json!("NonZeroExitCode")));
+}
+
+#[tokio::test]
+async fn a_suspended_job_hides() {
+    let fake = start().await;
+    let id = fake.run(JobSeed::on(&["n1"]));
+    fake.suspend(id);
+    assert_eq!((fake.state("n1").as_str(), shown(&fake, id).0), ("IDLE", json!(["SUSPENDED"])));
+    assert_eq!(slurm(&fake, "root").get("/jobs").await.json()["jobs"][0]["nodes"], "n1");
+}
+
+#[tokio::test]
+async fn an_unknown_job_is_404_with_2017() {
+    let fake = start().await;
+    let got = slurm(&fake, "root").get("/job/999999").await;
+    assert_eq!((got.slurm(), &got.json()["jobs"]), ((404, Some(2017)), &json!([])));
+}
+
+#[tokio::test]
+async fn what_submit_refuses() {
+    let fake = start().await;
+    let client = slurm(&fake, "alice");
+    let without = |key: &str| {
+        let mut body = job(json!({}));
+        body["job"].as_object_mut().unwrap().remove(key);
+        body
+    };
+    for (body, number) in [
+        (json!({"job": {}}), 9000),
+        (without("current_working_directory"), 2063),
+        (without("environment"), 2127),
+        (job(json!({"partition": "nope"})), 2000),
+        (job(json!({"constraints": "nope"})), 2029),
+        (job(json!({"required_nodes": ["nope"]})), 2018),
+        (job(json!({"reservation": "nope"})), 2053),
+    ] {
+        assert_eq!(client.post("/job/submit", &body).await.slurm(), (422, Some(number)), "{body}");
+    }
+    let got = client.post("/job/submit", &job(json!({"bogus": 1, "time_limit": {"number": 5}}))).await;
+    let text = "Ignoring unknown field \"bogus\" of type 64 bit integer in DATA_PARSER_JOB_DESC_MSG";
+    assert_eq!(got.json()["warnings"], json!([{"description": text, "source": "#/job/bogus/"}]));
+    assert_eq!(fake.job(1).unwrap()["time_limit"]["infinite"], true);
+}

@@ -1,0 +1,106 @@
+//! AdoptDevice: order, outcome, failure, `stop`.
+
+use proto::v1::{AdoptDeviceResult, AdoptRequest};
+use proto::{Proto, names};
+use serde_json::json;
+use temporalio_common::protos::temporal::api::common::v1::Payload;
+
+use super::lab::{Lab, Run};
+use super::script::{Act, Failure, adopt_request, adopted, resumed};
+
+/// Starts AdoptDevice with this request.
+pub(crate) async fn start(lab: &Lab, request: AdoptRequest) -> Run {
+    lab.start_with(names::ADOPT_DEVICE, vec![Proto(request).encode().unwrap()]).await
+}
+
+#[tokio::test]
+async fn adopts_then_resumes_in_the_same_words() {
+    let lab = Lab::start().await;
+    let run = start(&lab, adopt_request()).await;
+    let whole = AdoptDeviceResult { adopt: Some(adopted(false)), resume: Some(resumed()), stopped: false };
+    assert_eq!(run.result::<AdoptDeviceResult>().await, whole);
+    assert_eq!(lab.mocks.log(), ["adopt 1", "resume 1"]);
+    let words = json!({"requestId": "r-1", "site": "lab", "deviceId": "gpu-001", "actor": "ada",
+                       "reason": "new in rack 7"});
+    let said = [lab.mocks.inputs(names::ADOPT), lab.mocks.inputs(names::RESUME)].concat();
+    assert_eq!(said, [words.clone(), words]);
+}
+
+#[tokio::test]
+async fn a_dry_run_resumes_nothing() {
+    let lab = Lab::start().await;
+    let run = start(&lab, AdoptRequest { dry_run: true, ..adopt_request() }).await;
+    let planned = AdoptDeviceResult { adopt: Some(adopted(true)), resume: None, stopped: false };
+    assert_eq!(run.result::<AdoptDeviceResult>().await, planned);
+    assert_eq!(lab.mocks.log(), ["adopt 1"]);
+    assert_eq!(lab.mocks.inputs(names::ADOPT)[0]["dryRun"], true);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_of_adopt_is_the_workflows_and_nothing_is_resumed() {
+    let lab = Lab::start().await;
+    let failure = Failure::permanent("bootstrap.incomplete", "the row of gpu has no flavor");
+    lab.mocks.script(names::ADOPT, [Act::Fail(failure.clone())]);
+    assert_eq!(start(&lab, adopt_request()).await.failure().await, failure);
+    assert_eq!(lab.mocks.log(), ["adopt 1"]);
+}
+
+#[tokio::test]
+async fn a_permanent_failure_of_resume_is_the_workflows() {
+    let lab = Lab::start().await;
+    let failure = Failure::permanent("slurm.drain_not_ours", "gpu-001 is drained: bad DIMM A3 [alice]");
+    lab.mocks.script(names::RESUME, [Act::Fail(failure.clone())]);
+    assert_eq!(start(&lab, adopt_request()).await.failure().await, failure);
+    assert_eq!(lab.mocks.log(), ["adopt 1", "resume 1"]);
+}
+
+#[tokio::test]
+async fn what_may_pass_by_itself_is_tried_again() {
+    let lab = Lab::start().await;
+    let failure = || Act::Fail(Failure::passing("slurm.unavailable", "slurmrestd could not be reached"));
+    lab.mocks.script(names::ADOPT, [failure()]);
+    lab.mocks.script(names::RESUME, [failure()]);
+    let result = start(&lab, adopt_request()).await.result::<AdoptDeviceResult>().await;
+    assert_eq!(result.resume, Some(resumed()));
+    assert_eq!(lab.mocks.log(), ["adopt 1", "adopt 2", "resume 1", "resume 2"]);
+    let inputs = lab.mocks.inputs(names::ADOPT);
+    assert_eq!(inputs[0], inputs[1]);
+}
+
+#[tokio::test]
+async fn a_panic_is_tried_again() {
+    let lab = Lab::start().await;
+    lab.mocks.script(names::ADOPT, [Act::Panic]);
+    let result = start(&lab, adopt_request()).await.result::<AdoptDeviceResult>().await;
+    assert_eq!(result.resume, Some(resumed()));
+    assert_eq!(lab.mocks.log(), ["adopt 1", "adopt 2", "resume 1"]);
+}
+
+#[tokio::test]
+async fn stop_during_adopt_leaves_the_node_closed_whatever_comes_with_it() {
+    let word = Proto(adopt_request()).encode().unwrap();
+    for input in [vec![], vec![word.clone()], vec![Payload::default()], vec![word.clone(), word]] {
+        let lab = Lab::start().await;
+        lab.mocks.script(names::ADOPT, [Act::wait()]);
+        let run = start(&lab, adopt_request()).await;
+        lab.until("adopt 1").await;
+        run.signal(names::STOP, input).await;
+        lab.mocks.release();
+        let stopped = AdoptDeviceResult { adopt: Some(adopted(false)), resume: None, stopped: true };
+        assert_eq!(run.result::<AdoptDeviceResult>().await, stopped);
+        assert_eq!(lab.mocks.log(), ["adopt 1"]);
+    }
+}
+
+#[tokio::test]
+async fn stop_during_resume_comes_too_late_and_another_signal_is_nothing() {
+    let lab = Lab::start().await;
+    lab.mocks.script(names::RESUME, [Act::wait()]);
+    let run = start(&lab, adopt_request()).await;
+    lab.until("resume 1").await;
+    run.signal("halt", Vec::new()).await;
+    run.signal(names::STOP, Vec::new()).await;
+    lab.mocks.release();
+    let whole = AdoptDeviceResult { adopt: Some(adopted(false)), resume: Some(resumed()), stopped: false };
+    assert_eq!(run.result::<AdoptDeviceResult>().await, whole);
+}
