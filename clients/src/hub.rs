@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use model::{
-    BootstrapConfig, BootstrapDraft, Claim, Condition, ConditionPost, ConditionResult, Device, DeviceId, DevicePage,
-    DevicePatch, PollPost, Problem, RequestId, Role, RunView, SiteId, StartRequest,
+    BootstrapConfig, BootstrapDraft, Claim, Condition, ConditionPost, ConditionResult, Device, DeviceId,
+    DevicePage, DevicePatch, PollPost, Problem, RequestId, Role, RunView, SiteId, StartRequest,
 };
 use reqwest::{Method, RequestBuilder};
 use secrecy::ExposeSecret as _;

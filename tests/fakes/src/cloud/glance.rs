@@ -8,7 +8,7 @@ use crate::serve::{Call, Reply};
 
 pub(super) fn answer(site: &mut Site, call: &Call) -> Reply {
     if !site.knows(call) {
-        return identity::unauthorized(&site.urls);
+        return unauthorized(site);
     }
     let segments = call.segments();
     let path: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -20,6 +20,16 @@ pub(super) fn answer(site: &mut Site, call: &Call) -> Reply {
         ("GET", ["v2", "images"]) => list(site, call),
         _ => missing("The resource could not be found."),
     }
+}
+
+/// Glance's middleware says it in Glance's shape.
+fn unauthorized(site: &Site) -> Reply {
+    let message = "This server could not verify that you are authorized to access the document you requested. \
+                   Either you supplied the wrong credentials (e.g., bad password), or your browser does not \
+                   understand how to supply the credentials required.<br /><br />\n\n\n";
+    let body = json!({"message": message, "code": "401 Unauthorized", "title": "Unauthorized"});
+    let uri = format!("Keystone uri=\"{}/v3\"", site.urls.keystone);
+    Reply::json(401, &body).with("www-authenticate", uri)
 }
 
 fn missing(what: &str) -> Reply {
@@ -72,6 +82,10 @@ fn show(site: &Site, image: &ImageSeed) -> Value {
     });
     if uploaded {
         shown["stores"] = json!("fs");
+        // whatever else its uploader said of it; here openstacksdk
+        shown["owner_specified.openstack.md5"] = json!("");
+        shown["owner_specified.openstack.object"] = json!(format!("images/{}", image.name));
+        shown["owner_specified.openstack.sha256"] = json!("");
     }
     shown
 }

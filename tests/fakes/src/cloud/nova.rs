@@ -110,11 +110,11 @@ fn perform(site: &mut Site, call: &Call, path: &[&str], minor: u32) -> Result<Re
     let viewer = Viewer { minor, role: site.options.role, alone: false };
     match (call.method.as_str(), path) {
         ("GET", ["v2.1", "flavors", "detail"]) => {
-            let flavors: Vec<Value> = site.options.flavors.iter().map(|f| flavor(site, f)).collect();
+            let flavors: Vec<Value> = site.options.flavors.iter().map(|f| flavor(site, f, minor)).collect();
             Ok(Reply::json(200, &json!({"flavors": flavors})))
         }
         ("GET", ["v2.1", "flavors", id]) => match site.options.flavors.iter().find(|f| f.id == **id) {
-            Some(found) => Ok(Reply::json(200, &json!({"flavor": flavor(site, found)}))),
+            Some(found) => Ok(Reply::json(200, &json!({"flavor": flavor(site, found, minor)}))),
             None => Err(Wrong(404, format!("Flavor {id} could not be found."))),
         },
         ("POST", ["v2.1", "servers"]) => create::create(site, call, minor),
@@ -136,14 +136,15 @@ fn perform(site: &mut Site, call: &Call, path: &[&str], minor: u32) -> Result<Re
     }
 }
 
-fn flavor(site: &Site, flavor: &FlavorSeed) -> Value {
+/// No swap is `""` before 2.75 and 0 from then on.
+fn flavor(site: &Site, flavor: &FlavorSeed, minor: u32) -> Value {
     let link = |rel: &str, path: &str| json!({"rel": rel, "href": format!("{}{path}/flavors/{}", site.urls.nova, flavor.id)});
     json!({
         "id": flavor.id,
         "name": flavor.name,
         "ram": flavor.ram,
         "disk": 1,
-        "swap": "",
+        "swap": if minor < 75 { json!("") } else { json!(0) },
         "OS-FLV-EXT-DATA:ephemeral": 0,
         "OS-FLV-DISABLED:disabled": false,
         "vcpus": 1,

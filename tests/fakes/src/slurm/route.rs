@@ -104,6 +104,11 @@ fn unserved(method: &str, path: &[&str]) -> Reply {
 /// `pinged` of older versions is gone: images, README).
 fn ping(controller: Controller) -> Reply {
     let up = matches!(controller, Controller::Up | Controller::Restarting(_));
+    let status = match controller {
+        Controller::Up | Controller::Restarting(_) => NO_ERROR.2,
+        Controller::Down => NO_CONTROLLER.2,
+        Controller::Hung => TIMED_OUT.2,
+    };
     let ping = json!({
         "hostname": "ctl",
         "responding": up,

@@ -112,7 +112,8 @@ fn texts(node: &mut Node, body: &Value, user: &str, now: i64) -> Result<(), Wron
 
 /// A string where 26.05 expects a list.
 fn no_list(key: &str, text: &str) -> Value {
-    let seen = "Expected OpenAPI type=array (Slurm type=list) but got OpenAPI type=string (Slurm type=string)";
+    let seen =
+        "Expected OpenAPI type=array (Slurm type=list) but got OpenAPI type=string (Slurm type=string)";
     warning(format!("{seen}: \"{text}\""), format!("#/{key}/"))
 }
 
