@@ -1,9 +1,10 @@
 //! OpenStack: Keystone, Glance and Nova, as one user of one project.
 //!
 //! What every call must know (facts: openstack §2–§4): Nova has no idempotency key, so a POST that
-//! ends in a 5xx or without an answer may have happened; filters that do nothing (and unknown ones below 2.75) are silently ignored, so
-//! the tag is checked on every row; a 403 is policy *or* quota, and only the words tell; error
-//! bodies and rebuild answers echo user-data and passwords, so no body is ever logged.
+//! ends in a 5xx or without an answer may have happened; a filter that does nothing for this user is
+//! silently ignored, so the tag is checked on every row; a 403 is policy *or* quota, and only the
+//! words tell; error bodies and rebuild answers echo user-data and passwords, so no body is ever
+//! logged.
 
 mod keystone;
 mod server;
