@@ -16,7 +16,7 @@ pub const STUCK_COMPLETING: Duration = Duration::from_secs(600);
 
 /// Tokens that the table below uses, or that say nothing about work. Others are kept, named in the
 /// message, and counted.
-const KNOWN: [&str; 39] = [
+const KNOWN: [&str; 32] = [
     "ALLOCATED",
     "BLOCKED",
     "CLOUD",
@@ -46,16 +46,9 @@ const KNOWN: [&str; 39] = [
     "REBOOT_ISSUED",
     "REBOOT_REQUESTED",
     "RESERVED",
-    "RES",
     "RESUME",
     "UNDRAIN",
     "UNKNOWN",
-    "LOW_CPU",
-    "PARSING",
-    "POWERED_UP",
-    "CG",
-    "NO_RESPOND",
-    "PERFCTRS",
 ];
 
 /// What a tick saw of one device's node.

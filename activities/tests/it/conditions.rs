@@ -1,6 +1,6 @@
 //! The table of DESIGN §6, row by row.
 
-use activities::conditions::{Sight, Verdict, evaluate};
+use activities::conditions::{Sight, Verdict, evaluate, unknown_tokens};
 use clients::slurm::{Node, Partition, Tokens};
 use jiff::Timestamp;
 use model::Status::{self, False, True, Unknown};
@@ -241,6 +241,13 @@ fn case_b48_a_later_tick_says_the_same_words() {
         let rows = [row(ConditionType::SlurmSchedulable, before.schedulable.status, &reason, 0)];
         assert_eq!(judge_at(&rows, Sight::Node(&again), TICK + 60), before, "{states:?}");
     }
+}
+
+#[test]
+fn a_token_is_known_only_if_slurm_has_that_word() {
+    assert_eq!(unknown_tokens(&Tokens::new(TOKENS)), Vec::<String>::new());
+    let others = ["CG", "LOW_CPU", "NO_RESPOND", "PARSING", "PERFCTRS", "POWERED_UP", "RES"];
+    assert_eq!(unknown_tokens(&Tokens::new(others)), others);
 }
 
 /// Every token that SLURM has a word for.
