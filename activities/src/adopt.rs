@@ -8,10 +8,11 @@
 //! Nova and for slurmd; the workflow holds the deadline. Never deletes a server that was ever
 //! launched, never writes GRES, never touches a node that somebody else closed.
 
-use std::collections::BTreeMap;
+mod rebuild;
+mod registration;
+mod server;
 
-use clients::Error;
-use clients::openstack::{NewServer, Server, ServerStatus};
+use clients::openstack::Server;
 use model::{
     Actor, Complete, DeviceId, DevicePatch, DrainReason, Invalid, Mark, NodeName, NodeSource, Owner,
     RequestId, ServerId, Verb,
@@ -19,11 +20,12 @@ use model::{
 
 use crate::close::{ensure_closed, refuse_foreign, wait_empty};
 use crate::look::{Subject, find_subject};
-use crate::plan::{
-    Act, Plan, Seen, Target, digest, fault, metadata, plan, requested_by, shortfalls, slurm_conf,
-};
-use crate::wait::{Look, patiently, until};
-use crate::{Attempt, Class, Code, Failure, World};
+use crate::plan::{Act, Made, Plan, Seen, Target, plan};
+use crate::wait::patiently;
+use crate::{Attempt, Code, Failure, World};
+use rebuild::ensure_rebuilt;
+use registration::{check_node, wait_registered};
+use server::{delete_leftovers, ensure_server, tag, twins, wait_active};
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -45,8 +47,9 @@ pub struct Request {
 pub struct Outcome {
     /// What the plan was.
     pub plan: Plan,
-    /// This request created the server: in this attempt, or in an earlier one that died after it.
-    pub created: bool,
+    /// How this request made the server what it is, in this attempt or in an earlier one that died
+    /// after it; none where it was so already. After a dry run: how it would.
+    pub made: Option<Made>,
     /// It stopped at the plan.
     pub dry_run: bool,
     /// The node.
@@ -75,7 +78,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     let seen = look(world, attempt, request, &target).await?;
     let plan = plan(&target, &seen, &request.id)?;
     let mut outcome = Outcome {
-        created: is_creation(&plan, request),
+        made: made(&plan, request),
         plan: plan.clone(),
         dry_run: request.dry_run,
         node: target.node.clone(),
@@ -96,6 +99,11 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
             delete_leftovers(world, attempt, &leftovers).await?;
             prepare_node(world, attempt, request, &target, &seen).await?;
             ensure_server(world, attempt, request, &target, &seen).await?
+        }
+        Act::Rebuild(server) => {
+            delete_leftovers(world, attempt, &twins(&seen.servers, &server)).await?;
+            prepare_node(world, attempt, request, &target, &seen).await?;
+            ensure_rebuilt(world, attempt, request, &target, &seen, &server.id).await?
         }
     };
     outcome.server = Some(server.id.clone());
@@ -165,31 +173,15 @@ fn refuse_open_and_wrong(
     if node.tokens.is_closed() {
         return refuse_foreign(node);
     }
-    let ours = requested_by(server) == Some(request.id.as_str());
+    let ours = Made::by(&request.id, server).is_some();
     if !differences.is_empty() && !ours && node.tokens.is_responding() {
         return Err(mismatch(target, differences, "it is open and was left so"));
     }
     Ok(())
 }
 
-/// Servers of earlier requests that Nova never launched hold nothing and block the machine.
-async fn delete_leftovers(world: &World, attempt: &Attempt, leftovers: &[ServerId]) -> Result<(), Failure> {
-    for id in leftovers {
-        attempt.step("delete_leftover", Code::ServerError)?;
-        patiently(attempt, || world.openstack.delete_server(id)).await?;
-        until(world, attempt, || async {
-            Ok(match world.openstack.server(id).await? {
-                None => Look::Ready(()),
-                Some(s) if s.status == ServerStatus::Deleted => Look::Ready(()),
-                Some(s) => Look::NotYet(format!("server {id} is {}, being deleted", s.status)),
-            })
-        })
-        .await?;
-    }
-    Ok(())
-}
-
-/// A node that exists is closed under our mark and empty before its machine is given a server.
+/// A node that exists is closed under our mark and empty before its machine is given a server, or
+/// the server it has is rebuilt.
 async fn prepare_node(
     world: &World,
     attempt: &Attempt,
@@ -212,93 +204,6 @@ async fn prepare_node(
     wait_empty(world, attempt, &target.node).await
 }
 
-/// One server. Nova has no idempotency key: look by our tag before each POST, take a lost answer as
-/// unknown and look again. A later attempt may follow one that still runs: it looks, waits a
-/// heartbeat time-out, and looks again.
-async fn ensure_server(
-    world: &World,
-    attempt: &Attempt,
-    request: &Request,
-    target: &Target,
-    seen: &Seen,
-) -> Result<Server, Failure> {
-    attempt.step("create_server", Code::OpenStackUnavailable)?;
-    if attempt.number > 1 {
-        attempt.waiting("an earlier attempt that may still run");
-        attempt.pause(world.site.heartbeat_timeout).await?;
-    }
-    if let Some(server) = find_server(world, attempt, request, target, seen).await? {
-        return Ok(server);
-    }
-    let new = new_server(world, request, target, seen)?;
-    let posted = world.openstack.create_server(&new).await;
-    let unknown = match posted {
-        Ok(_) => None,
-        Err(error) if error.is_unknown() => Some(error),
-        Err(error) => return Err(refused(error, target)),
-    };
-    // Also after a good answer: a twin of an attempt that still ran would show here.
-    match (find_server(world, attempt, request, target, seen).await?, unknown) {
-        (Some(server), _) => Ok(server),
-        (None, Some(error)) => Err(error.into()),
-        (None, None) => {
-            let message = "Nova accepted the server and does not show it".to_owned();
-            let failure = Failure::needs_human(Code::ServerError, message, "look at Nova");
-            Err(Failure { class: Class::Retry, ..failure })
-        }
-    }
-}
-
-/// The device's one server, if it has one; a failed twin of this request goes.
-async fn find_server(
-    world: &World,
-    attempt: &Attempt,
-    request: &Request,
-    target: &Target,
-    seen: &Seen,
-) -> Result<Option<Server>, Failure> {
-    let tag = tag(&request.device);
-    let servers = patiently(attempt, || world.openstack.servers_with_tag(&tag)).await?;
-    let now = Seen { servers: servers.clone(), ..seen.clone() };
-    match plan(target, &now, &request.id)?.act {
-        Act::Noop(server) => {
-            delete_leftovers(world, attempt, &twins(&servers, &server)).await?;
-            Ok(Some(*server))
-        }
-        Act::Create { .. } => Ok(None),
-    }
-}
-
-/// What the plan leaves beside the server that it keeps: failed twins of this request.
-fn twins(servers: &[Server], keep: &Server) -> Vec<ServerId> {
-    servers.iter().map(|s| s.id.clone()).filter(|id| *id != keep.id).collect()
-}
-
-fn new_server(world: &World, request: &Request, target: &Target, seen: &Seen) -> Result<NewServer, Failure> {
-    let config = &target.config;
-    let before = seen.node.as_ref().map_or(0, |n| n.slurmd_start_time);
-    let pairs = [
-        (metadata::DEVICE, request.device.to_string()),
-        (metadata::REQUEST, request.id.to_string()),
-        (metadata::REVISION, config.revision.to_string()),
-        (metadata::USER_DATA, digest(config.user_data.as_ref())),
-        (metadata::SLURMD_BEFORE, before.to_string()),
-    ];
-    let mut metadata: BTreeMap<String, String> = pairs.map(|(k, v)| (k.to_owned(), v)).into();
-    metadata.extend(slurm_conf(config)?.map(|c| (metadata::SLURM_CONF.to_owned(), c)));
-    Ok(NewServer {
-        name: target.node.to_string(),
-        image: config.image.clone(),
-        flavor: config.flavor.clone(),
-        machine: Some(target.machine.clone()),
-        user_data: config.user_data.clone(),
-        networks: world.site.networks.clone(),
-        config_drive: world.site.config_drive,
-        metadata,
-        tag: tag(&request.device),
-    })
-}
-
 /// The hub learns the server at once: from here on the device is adopted.
 async fn record_server(
     world: &World,
@@ -314,99 +219,9 @@ async fn record_server(
     patiently(attempt, || world.hub.update_device(&subject.device.id, &patch)).await
 }
 
-async fn wait_active(
-    world: &World,
-    attempt: &Attempt,
-    target: &Target,
-    id: &ServerId,
-) -> Result<(), Failure> {
-    attempt.step("wait_active", Code::ServerError)?;
-    until(world, attempt, || async {
-        let server = world.openstack.server(id).await?;
-        let Some(server) = server.filter(|s| s.status != ServerStatus::Deleted) else {
-            let message = format!("server {id} is gone");
-            return Err(Failure::needs_human(
-                Code::ServerError,
-                message,
-                "see who deleted it, then adopt again",
-            ));
-        };
-        match (&server.status, &server.task_state, &server.machine) {
-            (ServerStatus::Error, _, _) => Err(fault(&server)),
-            (ServerStatus::Active, None, Some(machine)) if *machine != target.machine => {
-                let message =
-                    format!("server {id} is on {machine}, the device's machine is {}", target.machine);
-                let remedy = "compare nova_host in the hub with Nova";
-                Err(Failure::needs_human(Code::RequestConflict, message, remedy).about("nova_host"))
-            }
-            (ServerStatus::Active, None, _) => Ok(Look::Ready(())),
-            (status, task, _) => {
-                let task = task.as_deref().map(|t| format!(", {t}")).unwrap_or_default();
-                Ok(Look::NotYet(format!("server {id} is {status}{task}")))
-            }
-        }
-    })
-    .await
-}
-
-/// Waits until slurmd has registered anew, and marks the node. True when it was first seen open.
-async fn wait_registered(
-    world: &World,
-    attempt: &Attempt,
-    request: &Request,
-    target: &Target,
-    server: &Server,
-) -> Result<bool, Failure> {
-    attempt.step("wait_registered", Code::RegistrationTimeout)?;
-    let before = server.metadata.get(metadata::SLURMD_BEFORE).and_then(|t| t.parse().ok()).unwrap_or(0);
-    let name = &target.node;
-    let mut opened = false;
-    loop {
-        let node = until(world, attempt, || async {
-            Ok(match world.slurm.node(name).await? {
-                None => Look::NotYet(format!("{name} has not registered; server {} is ACTIVE", server.id)),
-                Some(node) => Look::Ready(node),
-            })
-        })
-        .await?;
-        if node.tokens.has("INVALID_REG") {
-            return Err(mismatch(target, std::slice::from_ref(&node.reason), "SLURM calls it INVALID_REG"));
-        }
-        let registered = node.slurmd_start_time != 0 && node.slurmd_start_time != before;
-        opened |= registered && !node.tokens.is_closed();
-        if registered {
-            ensure_closed(world, attempt, name, &mark(request)).await?;
-            if node.tokens.is_responding() {
-                return Ok(opened);
-            }
-        }
-        attempt.waiting(&format!("{name} is {}, slurmd not registered anew", node.tokens));
-        attempt.pause(world.site.look_every).await?;
-    }
-}
-
-/// The node is what its row says, or stays closed.
-async fn check_node(world: &World, attempt: &Attempt, target: &Target) -> Result<(), Failure> {
-    attempt.step("check_node", Code::SlurmUnavailable)?;
-    let node = patiently(attempt, || world.slurm.node(&target.node)).await?;
-    let partitions = patiently(attempt, || world.slurm.partitions()).await?;
-    let short = shortfalls(target, node.as_ref(), &partitions);
-    if short.is_empty() { Ok(()) } else { Err(mismatch(target, &short, "it stays closed")) }
-}
-
 fn mismatch(target: &Target, short: &[String], then: &str) -> Failure {
     let message = format!("{} is not what its row says ({then}): {}", target.node, short.join("; "));
     Failure::needs_human(Code::ConfigMismatch, message, "compare the row, the user-data and slurm.conf")
-}
-
-fn refused(error: Error, target: &Target) -> Failure {
-    let no_host = error.to_string().contains("Compute host");
-    let failure = Failure::from(error);
-    if no_host {
-        let remedy = format!("compare nova_host {} in the hub with Nova's hypervisors", target.machine);
-        return Failure { code: Code::NoValidHost, remedy, ..failure }.about("nova_host");
-    }
-    failure
 }
 
 /// The node is as it registered, and no adoption has marked it yet.
@@ -415,23 +230,19 @@ fn only_registered(seen: &Seen) -> bool {
     closed.is_some_and(|n| Owner::of(&n.reason, &n.extra) == Owner::Ours(None))
 }
 
-fn is_creation(plan: &Plan, request: &Request) -> bool {
+fn made(plan: &Plan, request: &Request) -> Option<Made> {
     match &plan.act {
-        Act::Create { .. } => true,
-        Act::Noop(server) => requested_by(server) == Some(request.id.as_str()),
+        Act::Create { .. } => Some(Made::Created),
+        Act::Rebuild(_) => Some(Made::Rebuilt),
+        Act::Noop(server) => Made::by(&request.id, server),
     }
 }
 
 fn server_of(plan: &Plan) -> Option<ServerId> {
     match &plan.act {
-        Act::Noop(server) => Some(server.id.clone()),
+        Act::Noop(server) | Act::Rebuild(server) => Some(server.id.clone()),
         Act::Create { .. } => None,
     }
-}
-
-/// The tag by which a device's server is found, while it is still BUILD too.
-fn tag(device: &DeviceId) -> String {
-    format!("fleet.device.{device}")
 }
 
 fn mark(request: &Request) -> Mark {

@@ -50,13 +50,15 @@ async fn close(world: &World, name: &NodeName, mark: &Mark) -> Result<Look<Node>
 }
 
 /// Waits until no job holds the node: by its state, and by a job list that was read after it,
-/// since a suspended job does not show in the state (facts: slurm §12).
+/// since a suspended job does not show in the state (facts: slurm §12). Somebody who makes the
+/// closing theirs meanwhile ends the wait.
 pub(crate) async fn wait_empty(world: &World, attempt: &Attempt, name: &NodeName) -> Result<(), Failure> {
     until(world, attempt, || async {
         let node = existing(world, name).await?;
         if !node.tokens.is_draining() {
             return Err(lost(name, &node));
         }
+        refuse_foreign(&node)?;
         let jobs = world.slurm.jobs().await?;
         let holding: Vec<String> = jobs.iter().filter(|j| j.holds(name)).map(|j| j.id.to_string()).collect();
         if holding.is_empty() && !node.tokens.is_busy() {

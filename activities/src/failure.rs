@@ -89,6 +89,8 @@ codes! {
     /// Two servers carry the device's mark, and nothing tells which is right. Nothing was deleted.
     /// *Do*: delete the wrong one.
     Ambiguous = "openstack.ambiguous", Fleet;
+    /// The server is locked in Nova: somebody wants it left as it is. *Do*: ask who; unlock it.
+    Locked = "openstack.locked", Fleet;
     /// OpenStack refuses the credentials or the action. *Do*: check the user's roles and policy.
     OpenStackForbidden = "openstack.forbidden", Fleet;
     /// OpenStack refused what was asked. *Do*: read its words.

@@ -9,10 +9,14 @@ use crate::{Code, Failure};
 
 /// The metadata by which a server of ours says what it is.
 pub(crate) mod metadata {
+    /// What every key of ours starts with; the others are somebody else's.
+    pub(crate) const OURS: &str = "fleet_";
     /// The device.
     pub(crate) const DEVICE: &str = "fleet_device";
     /// The request that made it what it is.
     pub(crate) const REQUEST: &str = "fleet_request";
+    /// How that request made it so: [`Made`](super::Made).
+    pub(crate) const MADE: &str = "fleet_made";
     /// The row's revision.
     pub(crate) const REVISION: &str = "fleet_revision";
     /// SHA-256 of the row's user-data, base64 as written; empty for none.
@@ -59,6 +63,36 @@ pub enum Act {
         /// Servers of ours that were never launched.
         leftovers: Vec<ServerId>,
     },
+    /// Its image or user-data differ, or it is in ERROR: it is rebuilt in place and keeps its id.
+    Rebuild(Box<Server>),
+}
+
+/// How a request made a server what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// Created it.
+    Created,
+    /// Rebuilt it in place.
+    Rebuilt,
+}
+
+impl Made {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Rebuilt => "rebuilt",
+        }
+    }
+
+    /// How `request` made this server what it is; `None` when another did.
+    #[must_use]
+    pub fn by(request: &RequestId, server: &Server) -> Option<Self> {
+        if requested_by(server) != Some(request.as_str()) {
+            return None;
+        }
+        let rebuilt = server.metadata.get(metadata::MADE).is_some_and(|m| m == Self::Rebuilt.as_str());
+        Some(if rebuilt { Self::Rebuilt } else { Self::Created })
+    }
 }
 
 /// A plan.
@@ -76,7 +110,7 @@ pub struct Plan {
 /// `bootstrap.invalid` for an image or flavor that is not there, `openstack.ambiguous`,
 /// `openstack.no_valid_host`, `openstack.server_error`, `request.conflict`.
 pub fn plan(target: &Target, seen: &Seen, request: &RequestId) -> Result<Plan, Failure> {
-    let flavor = usable(target, seen)?;
+    let (image, flavor) = usable(target, seen)?;
     let (mut servers, mut leftovers): (Vec<&Server>, Vec<&Server>) =
         seen.servers.iter().filter(|s| s.status != ServerStatus::Deleted).partition(|s| !never_launched(s));
     // Nova could not place what this very request asked for: trying again by ourselves would loop.
@@ -97,8 +131,16 @@ pub fn plan(target: &Target, seen: &Seen, request: &RequestId) -> Result<Plan, F
             {
                 return Err(ambiguous(&[server, twin]));
             }
-            compare(target, flavor, server)?;
-            Act::Noop(Box::new(server.clone()))
+            let wrong = compare(target, image, flavor, server, request)?;
+            let act = if wrong.is_empty() { Act::Noop } else { Act::Rebuild };
+            differences.extend(wrong);
+            if let Some(node) = &seen.node
+                && node.slurmd_start_time != 0
+                && !has_registered(node, server)
+            {
+                differences.push(format!("slurmd of {} has not registered since", target.node));
+            }
+            act(Box::new(server.clone()))
         }
         None => {
             differences.push("there is no server".to_owned());
@@ -107,6 +149,23 @@ pub fn plan(target: &Target, seen: &Seen, request: &RequestId) -> Result<Plan, F
     };
     differences.extend(shortfalls(target, seen.node.as_ref(), &seen.partitions));
     Ok(Plan { act, differences })
+}
+
+/// Whether the slurmd of the server as it is now has registered: it started at another time than the
+/// one that was noted before. Not `boot_time`, which is the host's in containers.
+pub(crate) fn has_registered(node: &Node, server: &Server) -> bool {
+    let before = server.metadata.get(metadata::SLURMD_BEFORE).and_then(|t| t.parse().ok()).unwrap_or(0);
+    node.slurmd_start_time != 0 && node.slurmd_start_time != before
+}
+
+/// Whether `request` has made the server what the row says.
+pub(crate) fn is_as_asked(server: &Server, target: &Target, seen: &Seen, request: &RequestId) -> bool {
+    let image = seen.image.as_ref().is_some_and(|i| i.id == server.image);
+    image && has_user_data(server, target) && requested_by(server) == Some(request.as_str())
+}
+
+fn has_user_data(server: &Server, target: &Target) -> bool {
+    server.metadata.get(metadata::USER_DATA).is_some_and(|d| *d == digest(target.config.user_data.as_ref()))
 }
 
 /// What keeps the node from being what its row says, a sentence each.
@@ -188,27 +247,38 @@ fn never_launched(server: &Server) -> bool {
     server.status == ServerStatus::Error && server.launched_at.is_none()
 }
 
-fn usable<'a>(target: &Target, seen: &'a Seen) -> Result<&'a Flavor, Failure> {
+fn usable<'a>(target: &Target, seen: &'a Seen) -> Result<(&'a Image, &'a Flavor), Failure> {
     let unusable = |field: &str, problem: String| {
         let remedy = format!("have HPC name another {field} in the row of role {}", target.config.role);
         Failure::needs_human(Code::BootstrapInvalid, problem, remedy).about(field)
     };
-    match &seen.image {
-        None => return Err(unusable("image", format!("Glance has no image {}", target.config.image))),
-        Some(image) if image.status != "active" => {
-            return Err(unusable("image", format!("image {} is {}, not active", image.id, image.status)));
-        }
-        Some(_) => {}
+    let Some(image) = &seen.image else {
+        return Err(unusable("image", format!("Glance has no image {}", target.config.image)));
+    };
+    if image.status != "active" {
+        return Err(unusable("image", format!("image {} is {}, not active", image.id, image.status)));
     }
-    let missing = || unusable("flavor", format!("Nova has no flavor {}", target.config.flavor));
-    seen.flavor.as_ref().ok_or_else(missing)
+    let Some(flavor) = &seen.flavor else {
+        return Err(unusable("flavor", format!("Nova has no flavor {}", target.config.flavor)));
+    };
+    Ok((image, flavor))
 }
 
-/// A server that differs is not changed here.
-fn compare(target: &Target, flavor: &Flavor, server: &Server) -> Result<(), Failure> {
-    let waiting = matches!(server.status, ServerStatus::Build | ServerStatus::Rebuild);
+/// What a rebuild in place would mend, a sentence each. Refuses what it would not.
+fn compare(
+    target: &Target,
+    image: &Image,
+    flavor: &Flavor,
+    server: &Server,
+    request: &RequestId,
+) -> Result<Vec<String>, Failure> {
+    let mut wrong = Vec::new();
     match &server.status {
-        ServerStatus::Error => return Err(fault(server)),
+        // a rebuild that failed leaves the new image and user-data, and ERROR
+        ServerStatus::Error if requested_by(server) == Some(request.as_str()) || server.task_state.is_some() => {
+            return Err(fault(server));
+        }
+        ServerStatus::Error => wrong.push(fault(server).message),
         ServerStatus::Other(status) => {
             let message = format!("server {} is {status}", server.id);
             let remedy = "bring it to ACTIVE in Nova, or release the device";
@@ -216,19 +286,27 @@ fn compare(target: &Target, flavor: &Flavor, server: &Server) -> Result<(), Fail
         }
         ServerStatus::Active | ServerStatus::Build | ServerStatus::Rebuild | ServerStatus::Deleted => {}
     }
-    let mut differences = Vec::new();
-    let mut differs = |what: &str, is: &str, wanted: &str| {
-        if is != wanted {
-            differences.push(format!("{what} is {is}, should be {wanted}"));
-        }
-    };
-    differs("image", &server.image, &target.config.image);
-    differs("flavor", &server.flavor_name, &flavor.name);
-    differs("name", &server.name, target.node.as_str());
-    let noted = server.metadata.get(metadata::USER_DATA).map(String::as_str).unwrap_or_default();
-    if noted != digest(target.config.user_data.as_ref()) {
-        differences.push("user-data differs".to_owned());
+    keeps(target, flavor, server)?;
+    if server.image != image.id {
+        wrong.push(format!("image is {}, should be {}", server.image, image.id));
     }
+    if !has_user_data(server, target) {
+        wrong.push("user-data differs".to_owned());
+    }
+    Ok(wrong)
+}
+
+/// Refuses a server whose flavor, name or machine differ: no rebuild changes the first and the last,
+/// and another name is another node, which may be running jobs.
+fn keeps(target: &Target, flavor: &Flavor, server: &Server) -> Result<(), Failure> {
+    let mut differences = Vec::new();
+    if server.flavor_name != flavor.name {
+        differences.push(format!("flavor is {}, should be {}", server.flavor_name, flavor.name));
+    }
+    if server.name != target.node.as_str() {
+        differences.push(format!("name is {}, should be {}", server.name, target.node));
+    }
+    let waiting = matches!(server.status, ServerStatus::Build | ServerStatus::Rebuild);
     let placed = server.machine.as_ref().filter(|_| !waiting);
     if let Some(machine) = placed.filter(|m| **m != target.machine) {
         differences.push(format!("it is on {machine}, the device's machine is {}", target.machine));

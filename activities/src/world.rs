@@ -37,6 +37,9 @@ pub struct Site {
     pub stale_after: Duration,
     /// How often a wait looks.
     pub look_every: Duration,
+    /// A write that slurmctld acknowledged may be lost for so long: what destroys something rests on
+    /// looks after that.
+    pub settle: Duration,
     /// The heartbeat time-out of the verbs: a later attempt waits so long before it creates.
     pub heartbeat_timeout: Duration,
 }

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::activities::plan::Made;
 use ::activities::{Attempt, Code, Failure, World, adopt, poll_conditions, resume};
 use model::{Invalid, SiteId};
 use proto::names::{ADOPT, POLL_SCHEDULER_CONDITIONS as POLL, RESUME};
@@ -128,8 +129,9 @@ impl Activities {
 fn adoption(outcome: &adopt::Outcome) -> &'static str {
     match outcome {
         adopt::Outcome { dry_run: true, .. } => "planned",
-        adopt::Outcome { created: true, .. } => "created",
-        adopt::Outcome { .. } => "unchanged",
+        adopt::Outcome { made: Some(Made::Created), .. } => "created",
+        adopt::Outcome { made: Some(Made::Rebuilt), .. } => "rebuilt",
+        adopt::Outcome { made: None, .. } => "unchanged",
     }
 }
 
@@ -152,7 +154,11 @@ fn tick(outcome: &poll_conditions::Outcome) -> &'static str {
 }
 
 fn adopted(outcome: adopt::Outcome) -> Proto<v1::AdoptResult> {
-    let plan = if outcome.created { v1::Plan::Create } else { v1::Plan::Noop };
+    let plan = match outcome.made {
+        Some(Made::Created) => v1::Plan::Create,
+        Some(Made::Rebuilt) => v1::Plan::Rebuild,
+        None => v1::Plan::Noop,
+    };
     Proto(v1::AdoptResult {
         plan: plan.into(),
         dry_run: outcome.dry_run,

@@ -10,6 +10,7 @@ mod adopt_stops;
 mod conditions;
 mod crash;
 mod plan;
+mod plan_rebuild;
 mod plan_refusals;
 mod poll;
 mod recorded_states;

@@ -1,0 +1,88 @@
+//! Rebuild in place: the same server gets the row's image and user-data.
+//!
+//! *Invariant*: nothing is rebuilt under a job. The node is closed under our mark and empty, and is
+//! found so twice: a write that slurmctld acknowledged can be lost for some seconds (facts: slurm
+//! §12), so the look that counts comes after those, right before the call.
+
+use clients::openstack::{Rebuild, Server, ServerStatus};
+use clients::{Error, Kind};
+use model::ServerId;
+
+use super::server::{doing, existing_server, our_metadata, wait_out_earlier};
+use super::{Request, Target};
+use crate::close::wait_empty;
+use crate::plan::{Made, Seen, is_as_asked, metadata};
+use crate::{Attempt, Code, Failure, World};
+
+/// The server as Nova accepted it: with this request's metadata, the row's image and user-data. A
+/// rebuild carries its request id in its metadata, which is applied when it is accepted: that tells
+/// whether one whose answer was lost was accepted.
+pub(super) async fn ensure_rebuilt(
+    world: &World,
+    attempt: &Attempt,
+    request: &Request,
+    target: &Target,
+    seen: &Seen,
+    id: &ServerId,
+) -> Result<Server, Failure> {
+    attempt.step("settle", Code::NodeBusy)?;
+    attempt.waiting("slurmctld to have saved that the node is drained");
+    attempt.pause(world.site.settle).await?;
+    attempt.step("rebuild_server", Code::ServerError)?;
+    wait_out_earlier(world, attempt).await?;
+    loop {
+        let server = existing_server(world, id).await?;
+        if is_as_asked(&server, target, seen, &request.id) {
+            return Ok(server);
+        }
+        if server.task_state.is_some() || matches!(server.status, ServerStatus::Build | ServerStatus::Rebuild)
+        {
+            attempt.waiting(&doing(&server));
+            attempt.pause(world.site.look_every).await?;
+            continue;
+        }
+        wait_empty(world, attempt, &target.node).await?;
+        let rebuild = rebuild(request, target, seen, &server)?;
+        match world.openstack.rebuild_server(id, &rebuild).await {
+            Ok(()) => {}
+            Err(error) if is_in_the_way(&error) => {
+                attempt.waiting(&error.to_string());
+                attempt.pause(world.site.look_every).await?;
+            }
+            Err(error) if error.is_unknown() => {
+                // it may still be on its way: looked at only when it can no longer come
+                attempt.waiting(&error.to_string());
+                attempt.pause(world.site.heartbeat_timeout).await?;
+            }
+            Err(error) => return Err(refused(error, id)),
+        }
+    }
+}
+
+/// Everything in one call. Metadata that is not ours is sent along as it is: a rebuild replaces all.
+fn rebuild(request: &Request, target: &Target, seen: &Seen, server: &Server) -> Result<Rebuild, Failure> {
+    let mut metadata = server.metadata.clone();
+    metadata.retain(|key, _| !key.starts_with(metadata::OURS));
+    metadata.extend(our_metadata(request, target, seen, Made::Rebuilt)?);
+    Ok(Rebuild {
+        image: target.config.image.clone(),
+        user_data: target.config.user_data.clone(),
+        name: target.node.to_string(),
+        metadata,
+    })
+}
+
+/// Nova is at something else with this server, which passes.
+fn is_in_the_way(error: &Error) -> bool {
+    matches!(&error.kind, Kind::Conflict(detail) if !detail.contains("locked"))
+}
+
+fn refused(error: Error, id: &ServerId) -> Failure {
+    let locked = matches!(error.kind, Kind::Conflict(_));
+    let failure = Failure::from(error);
+    if !locked {
+        return failure;
+    }
+    let message = format!("server {id} is locked in Nova");
+    Failure::needs_human(Code::Locked, message, "ask who locked it; unlock it, then adopt again")
+}
