@@ -275,7 +275,9 @@ fn compare(
     let mut wrong = Vec::new();
     match &server.status {
         // a rebuild that failed leaves the new image and user-data, and ERROR
-        ServerStatus::Error if requested_by(server) == Some(request.as_str()) || server.task_state.is_some() => {
+        ServerStatus::Error
+            if requested_by(server) == Some(request.as_str()) || server.task_state.is_some() =>
+        {
             return Err(fault(server));
         }
         ServerStatus::Error => wrong.push(fault(server).message),

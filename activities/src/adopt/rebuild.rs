@@ -4,14 +4,14 @@
 //! found so twice: a write that slurmctld acknowledged can be lost for some seconds (facts: slurm
 //! §12), so the look that counts comes after those, right before the call.
 
+use clients::Kind;
 use clients::openstack::{Rebuild, Server, ServerStatus};
-use clients::{Error, Kind};
 use model::ServerId;
 
+use super::Request;
 use super::server::{doing, existing_server, our_metadata, wait_out_earlier};
-use super::{Request, Target};
 use crate::close::wait_empty;
-use crate::plan::{Made, Seen, is_as_asked, metadata};
+use crate::plan::{Made, Seen, Target, is_as_asked, metadata};
 use crate::{Attempt, Code, Failure, World};
 
 /// The server as Nova accepted it: with this request's metadata, the row's image and user-data. A
@@ -43,9 +43,10 @@ pub(super) async fn ensure_rebuilt(
         }
         wait_empty(world, attempt, &target.node).await?;
         let rebuild = rebuild(request, target, seen, &server)?;
-        match world.openstack.rebuild_server(id, &rebuild).await {
+        match world.openstack.rebuild(id, &rebuild).await {
             Ok(()) => {}
-            Err(error) if is_in_the_way(&error) => {
+            // Nova is at something else with it, which passes
+            Err(error) if matches!(error.kind, Kind::Conflict(_)) => {
                 attempt.waiting(&error.to_string());
                 attempt.pause(world.site.look_every).await?;
             }
@@ -54,7 +55,7 @@ pub(super) async fn ensure_rebuilt(
                 attempt.waiting(&error.to_string());
                 attempt.pause(world.site.heartbeat_timeout).await?;
             }
-            Err(error) => return Err(refused(error, id)),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -70,19 +71,4 @@ fn rebuild(request: &Request, target: &Target, seen: &Seen, server: &Server) -> 
         name: target.node.to_string(),
         metadata,
     })
-}
-
-/// Nova is at something else with this server, which passes.
-fn is_in_the_way(error: &Error) -> bool {
-    matches!(&error.kind, Kind::Conflict(detail) if !detail.contains("locked"))
-}
-
-fn refused(error: Error, id: &ServerId) -> Failure {
-    let locked = matches!(error.kind, Kind::Conflict(_));
-    let failure = Failure::from(error);
-    if !locked {
-        return failure;
-    }
-    let message = format!("server {id} is locked in Nova");
-    Failure::needs_human(Code::Locked, message, "ask who locked it; unlock it, then adopt again")
 }

@@ -1,6 +1,7 @@
 //! Adoption, from the hub's row to a closed node.
 
 use activities::adopt::{Outcome, Request, adopt};
+use activities::plan::Made;
 use activities::{Attempt, Class, Code, Failure};
 use model::{Actor, DeviceId, DrainReason, NodeSource, RequestId};
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ async fn the_conversation_of_an_adoption_whose_node_registers_closed() {
     insta::assert_snapshot!(site.conversation());
     assert_eq!(outcome.server.unwrap().as_str(), "server-1");
     assert_eq!(outcome.plan.differences, ["there is no server", "SLURM has no node gpu-1"]);
-    assert!(outcome.created);
+    assert_eq!(outcome.made, Some(Made::Created));
     assert_eq!(outcome.warnings, Vec::<String>::new());
     let closed = json!(["IDLE", "DRAIN", "DYNAMIC_NORM"]);
     assert_eq!(state_of(&site), (closed, json!(MARK), json!("fleet:r-1")));
@@ -73,7 +74,7 @@ async fn adopted_twice_the_second_run_only_reads() {
     site.conversation();
     let second = run_as(&site, attempt(1, 1_790_000_200), "r-2").await.unwrap();
     assert_eq!(second.plan.differences, Vec::<String>::new());
-    assert_eq!((second.server, second.created), (first.server, false));
+    assert_eq!((second.server, second.made), (first.server, None));
     assert_eq!(site.writes().len(), 0);
     assert_eq!(site.count("GET", "/servers/detail"), 1);
     assert_eq!(state_of(&site).1, MARK);
@@ -115,7 +116,7 @@ async fn a_later_attempt_joins_the_server_of_one_that_died() {
     let died = run(&site, 1).await.unwrap_err();
     assert_eq!((died.code, died.step), (Code::HubRefused, "record_server"));
     let outcome = run(&site, 2).await.unwrap();
-    assert!(outcome.created);
+    assert_eq!(outcome.made, Some(Made::Created));
     assert_eq!(site.count("POST", "/servers"), 1);
     assert_eq!(state_of(&site).1, MARK);
 }

@@ -38,7 +38,10 @@ fn another_image_or_user_data_is_rebuilt_in_place() {
         let mut server = server("s-1", "r-0");
         change(&mut server);
         let plan = planned(&seen(vec![server.clone()])).unwrap();
-        assert_eq!((plan.act, plan.differences), (Act::Rebuild(Box::new(server)), said.iter().map(|s| (*s).to_owned()).collect()));
+        assert_eq!(
+            (plan.act, plan.differences),
+            (Act::Rebuild(Box::new(server)), said.iter().map(|s| (*s).to_owned()).collect())
+        );
     }
 }
 

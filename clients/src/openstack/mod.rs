@@ -7,6 +7,7 @@
 //! logged.
 
 mod keystone;
+mod rebuild;
 mod server;
 
 use model::{ServerId, UserData};
@@ -22,6 +23,7 @@ use crate::http::{Answer, Http, with_token};
 use crate::{Error, Kind, Service};
 pub use keystone::Credentials;
 use keystone::{Keystone, Session};
+pub use rebuild::Rebuild;
 pub use server::{Server, ServerStatus};
 
 /// The microversion every call of Nova is made with: everything needed is there since Xena
@@ -313,8 +315,12 @@ fn is_missing(answer: &Answer) -> bool {
         && message(answer).is_some_and(|m| m.contains("not be found") || m.contains("No image found"))
 }
 
+/// Nova says 409 of what is locked and of what is busy; its words alone tell which.
 fn kind(answer: &Answer) -> Kind {
-    answer.kind(&message(answer).unwrap_or_else(|| "no reason given".to_owned()))
+    match answer.kind(&message(answer).unwrap_or_else(|| "no reason given".to_owned())) {
+        Kind::Conflict(detail) if detail.ends_with("is locked") => Kind::Locked(detail),
+        kind => kind,
+    }
 }
 
 /// Nova: `{badRequest: {message}}` under a key that varies; keystonemiddleware: `{error: {message}}`;

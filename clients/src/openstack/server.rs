@@ -20,6 +20,8 @@ pub struct Server {
     pub status: ServerStatus,
     /// What Nova is doing to it.
     pub task_state: Option<String>,
+    /// Nobody but an admin may change it before it is unlocked.
+    pub locked: bool,
     /// Its image; empty when it boots from a volume.
     pub image: String,
     /// Its flavor's name: a server does not show the id.
@@ -32,7 +34,8 @@ pub struct Server {
     pub tags: Vec<String>,
     /// Why it is in ERROR, in Nova's words, cut and masked.
     pub fault: Option<String>,
-    /// When it was last launched; never, for one that Nova could not place.
+    /// When it was last built or rebuilt to the end, as Nova writes it: these sort as text. Never,
+    /// for one that Nova could not place.
     pub launched_at: Option<String>,
 }
 
@@ -106,6 +109,8 @@ struct Raw {
     #[serde(default, rename = "OS-EXT-STS:task_state")]
     task_state: Option<String>,
     #[serde(default)]
+    locked: bool,
+    #[serde(default)]
     image: serde_json::Value,
     #[serde(default)]
     flavor: Flavor,
@@ -140,6 +145,7 @@ impl From<Raw> for Server {
             name: raw.name,
             status: raw.status.into(),
             task_state: raw.task_state,
+            locked: raw.locked,
             image: raw.image.get("id").and_then(|i| i.as_str()).unwrap_or_default().to_owned(),
             flavor_name: raw.flavor.original_name,
             machine: raw.machine,

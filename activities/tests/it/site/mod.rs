@@ -172,6 +172,7 @@ impl Site {
                 config_drive: false,
                 stale_after: Duration::from_secs(300),
                 look_every: Duration::from_millis(1),
+                settle: Duration::from_millis(1),
                 heartbeat_timeout: Duration::from_millis(1),
             },
             slurm: Slurm::new(self.base.clone(), "root".to_owned(), token).unwrap(),

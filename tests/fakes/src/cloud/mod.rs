@@ -2,12 +2,14 @@
 //!
 //! *Invariant*: a machine has one server at most; whatever a machine is handed is in the events.
 
+mod action;
 mod create;
 mod glance;
 mod identity;
 mod list;
 mod nova;
 mod options;
+mod rebuild;
 mod schema;
 mod server;
 mod show;
@@ -25,8 +27,8 @@ use crate::serve::{self, Call, Reply, Servers};
 use crate::wire::{Service, Wire};
 use identity::Token;
 pub use options::{CloudOptions, FlavorSeed, ImageSeed, MachineSeed, Role};
-use server::Server;
 pub use server::{Event, EventKind};
+use server::{Lock, Server};
 
 /// A running cloud. A handle: clones are the same one.
 #[derive(Debug, Clone)]
@@ -173,6 +175,14 @@ impl Cloud {
         let site = lock(&self.site);
         let viewer = show::Viewer { minor: nova::NEWEST, role: Role::Admin, alone: true };
         site.servers.iter().map(|s| show::server(&site, s, viewer)).collect()
+    }
+
+    /// An admin locks a server, or unlocks it.
+    pub fn lock(&self, id: &str, locked: bool) {
+        let mut site = lock(&self.site);
+        for server in site.servers.iter_mut().filter(|s| s.id == id) {
+            server.locked = locked.then_some(Lock::Admin);
+        }
     }
 
     /// Every token that was given out is refused from now on.

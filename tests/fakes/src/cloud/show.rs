@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Server, Status};
+use super::server::{Server, State};
 use super::{Role, Site, identity};
 
 /// The only user's id.
@@ -31,17 +31,13 @@ pub(super) fn links(site: &Site, id: &str) -> Value {
 
 pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
     let placed = server.machine.is_some();
-    let vm_state = match server.status {
-        Status::Build => "building",
-        Status::Active => "active",
-        Status::Error => "error",
-        Status::Deleted => "deleted",
-    };
+    let running = server.launched.is_some() && placed;
+    let power = if running && server.state == State::Stopped { 4 } else { i32::from(running) };
     let bookmark = |what: &str, id: &str| json!([{"rel": "bookmark", "href": format!("{}/{what}/{id}", site.urls.nova)}]);
     let mut shown = json!({
         "id": server.id,
         "name": server.name,
-        "status": server.status.as_str(),
+        "status": server.status(),
         "tenant_id": identity::PROJECT,
         "user_id": USER,
         "metadata": server.metadata,
@@ -61,8 +57,8 @@ pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
         "OS-SRV-USG:launched_at": server.launched.map(|t| site.micros(t)),
         "OS-SRV-USG:terminated_at": server.terminated.map(|t| site.micros(t)),
         "OS-EXT-STS:task_state": server.task,
-        "OS-EXT-STS:vm_state": vm_state,
-        "OS-EXT-STS:power_state": i32::from(server.launched.is_some() && placed),
+        "OS-EXT-STS:vm_state": server.state.as_str(),
+        "OS-EXT-STS:power_state": power,
         "os-extended-volumes:volumes_attached": [],
     });
     match &server.fault {
@@ -87,7 +83,7 @@ pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
 fn newer(server: &Server, viewer: Viewer) -> Vec<(u32, &'static str, Value)> {
     let placed = server.machine.is_some();
     let mut rows = vec![
-        (9, "locked", json!(false)),
+        (9, "locked", json!(server.locked.is_some())),
         (19, "description", Value::Null),
         (26, "tags", json!(server.tags)),
         (63, "trusted_image_certificates", Value::Null),

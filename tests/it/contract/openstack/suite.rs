@@ -266,6 +266,7 @@ async fn our_clients_server(s: &Subject) {
         name: "gpu-002".to_owned(),
         status: ServerStatus::Active,
         task_state: None,
+        locked: false,
         image: s.image.clone(),
         flavor_name: "bm.small".to_owned(),
         machine: Some("node-2".to_owned()),
