@@ -51,6 +51,10 @@ pub enum Kind {
     Conflict(String),
     /// Refused for what was asked, in the service's words, cut and masked.
     Rejected(String),
+    /// Its release cannot do what was asked; a newer one can.
+    TooOld(String),
+    /// It speaks none of the API versions that we speak.
+    Unspoken(String),
     /// It failed by itself (5xx): a write may have happened.
     Broken(String),
     /// It answered something that cannot be read as what it should be.
@@ -104,6 +108,8 @@ impl Error {
             | Kind::Forbidden(_)
             | Kind::Conflict(_)
             | Kind::Rejected(_)
+            | Kind::TooOld(_)
+            | Kind::Unspoken(_)
             | Kind::Secret(_) => false,
         }
     }
@@ -119,6 +125,8 @@ fn describe(kind: &Kind) -> String {
         Kind::Forbidden(detail) => format!("not allowed: {detail}"),
         Kind::Conflict(detail) => format!("conflict: {detail}"),
         Kind::Rejected(detail) => format!("refused: {detail}"),
+        Kind::TooOld(detail) => format!("its release is too old: {detail}"),
+        Kind::Unspoken(detail) => format!("no API version in common: {detail}"),
         Kind::Broken(detail) => format!("failed: {detail}"),
         Kind::Malformed(detail) => format!("unreadable answer: {detail}"),
         Kind::Secret(detail) => detail.clone(),

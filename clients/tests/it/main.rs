@@ -9,4 +9,5 @@ mod openstack;
 mod openstack_servers;
 mod slurm;
 mod slurm_absence;
+mod slurm_older;
 mod slurm_token;
