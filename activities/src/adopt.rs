@@ -20,7 +20,7 @@ use model::{
 
 use crate::close::{ensure_closed, refuse_foreign, wait_empty};
 use crate::look::{Subject, find_subject};
-use crate::plan::{Act, Made, Plan, Seen, Target, plan};
+use crate::plan::{Act, Made, Plan, Seen, Target, node_conf, plan};
 use crate::wait::patiently;
 use crate::{Attempt, Code, Failure, World};
 use rebuild::ensure_rebuilt;
@@ -133,11 +133,6 @@ async fn read_target(world: &World, attempt: &Attempt, subject: &Subject) -> Res
         return Err(failure.about("device_role"));
     };
     let config: Complete = row.complete()?;
-    if config.node_source == NodeSource::Created {
-        let message = format!("role {}: node_source `created` is not served by this release", config.role);
-        let remedy = "have HPC set `registers` or `static`";
-        return Err(Failure::needs_human(Code::BootstrapInvalid, message, remedy).about("node_source"));
-    }
     subject.node.hostname().map_err(invalid)?;
     let machine = device.nova_host.clone().ok_or_else(|| {
         let problem = format!("device {} has no machine", device.id);
@@ -180,8 +175,8 @@ fn refuse_open_and_wrong(
     Ok(())
 }
 
-/// A node that exists is closed under our mark and empty before its machine is given a server, or
-/// the server it has is rebuilt.
+/// A node that exists, or is made here, is closed under our mark and empty before its machine is given
+/// a server, or the server it has is rebuilt.
 async fn prepare_node(
     world: &World,
     attempt: &Attempt,
@@ -190,14 +185,21 @@ async fn prepare_node(
     seen: &Seen,
 ) -> Result<(), Failure> {
     attempt.step("close_node", Code::SlurmUnavailable)?;
-    if seen.node.is_none() {
-        if target.config.node_source == NodeSource::Static {
+    let config = &target.config;
+    match (&seen.node, config.node_source) {
+        (Some(_), _) => {}
+        (None, NodeSource::Registers) => return Ok(()),
+        (None, NodeSource::Created) => {
+            // one that is there already is as good: it is closed and read back below
+            let conf = node_conf(config);
+            patiently(attempt, || world.slurm.create_node(&target.node, &conf)).await?;
+        }
+        (None, NodeSource::Static) => {
             let message =
-                format!("SLURM has no node {}, and role {} has static ones", target.node, target.config.role);
+                format!("SLURM has no node {}, and role {} has static ones", target.node, config.role);
             let remedy = "add it to slurm.conf, or have HPC set node_source";
             return Err(Failure::needs_human(Code::NodeUnknown, message, remedy));
         }
-        return Ok(());
     }
     ensure_closed(world, attempt, &target.node, &mark(request)).await?;
     attempt.step("wait_empty", Code::NodeBusy)?;

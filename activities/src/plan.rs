@@ -188,7 +188,7 @@ pub fn shortfalls(target: &Target, node: Option<&Node>, partitions: &[Partition]
     if Gres::parse(&node.gres).ok().as_ref() != Some(&target.config.gres) {
         short.push(format!("{name} has GRES `{}`, the row says `{}`", node.gres, target.config.gres));
     }
-    if !partitions.iter().any(|p| p.up && node.partitions.contains(&p.name)) {
+    if !partitions.iter().any(|p| p.up && p.holds(node)) {
         short.push(format!("{name} is in no partition that is UP"));
     }
     short
@@ -209,21 +209,21 @@ pub fn slurm_conf(config: &Complete) -> Result<Option<String>, Failure> {
     if config.node_source != NodeSource::Registers {
         return Ok(None);
     }
-    let mut words = Vec::new();
-    if !config.gres.is_empty() {
-        words.push(format!("Gres={}", config.gres));
-    }
-    if !config.features.is_empty() {
-        words.push(format!("Feature={}", config.features.to_csv()));
-    }
-    words.push(format!("State=DRAIN Reason={}", model::Owner::registering()));
-    let text = words.join(" ");
+    let text = format!("{} State=DRAIN Reason={}", node_conf(config), model::Owner::registering());
+    let text = text.trim_start().to_owned();
     if text.len() > LONGEST {
         let message = format!("features and GRES make {} characters of `fleet_slurm_conf`", text.len());
         let remedy = "shorten them: Nova keeps 255 characters of metadata";
         return Err(Failure::needs_human(Code::BootstrapInvalid, message, remedy).about("features"));
     }
     Ok(Some(text))
+}
+
+/// What the row says of a node, as slurm.conf would.
+pub(crate) fn node_conf(config: &Complete) -> String {
+    let gres = (!config.gres.is_empty()).then(|| format!("Gres={}", config.gres));
+    let features = (!config.features.is_empty()).then(|| format!("Feature={}", config.features.to_csv()));
+    gres.into_iter().chain(features).collect::<Vec<_>>().join(" ")
 }
 
 /// Why a server is in ERROR, as a failure.

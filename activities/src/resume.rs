@@ -81,7 +81,8 @@ async fn look(world: &World, name: &NodeName) -> Result<Look<bool>, Failure> {
     Ok(Look::Ready(true))
 }
 
-/// Open, responding, and without our claim.
+/// Open, responding, and without our claim and our words: 24.11 keeps the reason of a node that was
+/// opened, so ours gives way to one that says nothing.
 async fn wait_open(world: &World, name: &NodeName) -> Result<Look<()>, Failure> {
     let node = existing(world, name).await?;
     if node.tokens.is_closed() {
@@ -91,9 +92,11 @@ async fn wait_open(world: &World, name: &NodeName) -> Result<Look<()>, Failure> 
     if node.tokens.any(&["NOT_RESPONDING", "UNKNOWN"]) {
         return Ok(Look::NotYet(format!("{name} does not respond yet ({})", node.tokens)));
     }
-    if !node.extra.is_empty() && Owner::may_claim(&node.extra) {
-        let clear = NodeUpdate { extra: Some(String::new()), ..NodeUpdate::default() };
-        world.slurm.update_node(name, &clear).await?;
+    let claimed = !node.extra.is_empty() && Owner::may_claim(&node.extra);
+    let reason = Owner::after_opening(&node.reason).map(str::to_owned);
+    if claimed || reason.is_some() {
+        let extra = claimed.then(String::new);
+        world.slurm.update_node(name, &NodeUpdate { state: None, reason, extra }).await?;
     }
     Ok(Look::Ready(()))
 }

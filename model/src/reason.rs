@@ -2,7 +2,8 @@
 //!
 //! On a node: the drain reason `fleet:<verb> <request>: <who>: <why>` and the claim
 //! `fleet:<request>` in its `extra`. A node that registers closed carries `fleet:registering`
-//! until its adoption has marked it.
+//! until its adoption has marked it. On an open node `fleet:opened` stands where SLURM would
+//! otherwise keep an old mark for ever.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,12 @@ use crate::{Actor, Invalid, RequestId};
 const PREFIX: &str = "fleet:";
 /// The reason with which a node registers closed (`fleet_slurm_conf`).
 const REGISTERING: &str = "fleet:registering";
+/// What takes the place of our mark on an open node. It says nothing of one that is closed later:
+/// there it is somebody's who gave no reason.
+const OPENED: &str = "fleet:opened";
+/// What slurmctld adds to the reason of a node that goes away: 24.11 to any that it kept, 26.05 to
+/// that of a closed one (run on both).
+const WENT_AWAY: &str = " : Not responding";
 /// SLURM stores megabytes and returns them in every list (facts: slurm §4).
 const MAX_WHY: usize = 100;
 
@@ -163,6 +170,16 @@ impl Owner {
         extra.is_empty() || claimed(extra).is_some()
     }
 
+    /// What to write in place of an open node's reason: 24.11 keeps ours after a RESUME, and a node
+    /// that somebody then closes without a word would seem to be ours. `None` where the reason says
+    /// nothing of us.
+    #[must_use]
+    pub fn after_opening(reason: &str) -> Option<&'static str> {
+        let stale = Mark::parse(reason).is_some() || reason == REGISTERING;
+        let grown = reason.strip_prefix(OPENED).is_some_and(|tail| tail.starts_with(WENT_AWAY));
+        (stale || grown).then_some(OPENED)
+    }
+
     /// The reason a node is told to register with.
     #[must_use]
     pub fn registering() -> &'static str {
@@ -174,8 +191,11 @@ fn claimed(extra: &str) -> Option<RequestId> {
     RequestId::parse(extra.strip_prefix(PREFIX)?).ok()
 }
 
-/// Texts that slurmctld writes by itself.
+/// Texts that slurmctld writes by itself, alone or behind what we left on an open node.
 fn slurms_own(reason: &str) -> bool {
+    if reason.strip_prefix(OPENED).is_some_and(|tail| tail.starts_with(WENT_AWAY)) {
+        return true;
+    }
     let starts = ["Not responding", "Node unexpectedly rebooted", "ResumeTimeout reached", "gres/"];
     starts.iter().any(|s| reason.starts_with(s))
 }
@@ -224,6 +244,10 @@ mod tests {
             ("Not responding", "fleet:r-1", ours("r-1")),
             ("Not responding", "", Owner::Nobody),
             ("Not responding", "{\"a\":1}", Owner::Nobody),
+            ("fleet:opened : Not responding", "", Owner::Nobody),
+            ("fleet:opened : Not responding : Not responding", "", Owner::Nobody),
+            ("fleet:opened", "", other("fleet:opened")),
+            ("fleet:adopt r-1: ada: x : Not responding", "", ours("r-1")),
             ("bad DIMM A3 [alice]", "", other("bad DIMM A3 [alice]")),
             ("bad DIMM A3 [alice]", "fleet:r-1", other("bad DIMM A3 [alice]")),
             ("", "", other("")),
@@ -233,6 +257,18 @@ mod tests {
             ("fleet:adopt r-1: ada: x\n[bob]", "", other("fleet:adopt r-1: ada: x\n[bob]")),
         ] {
             assert_eq!(Owner::of(reason, extra), owner, "{reason:?} {extra:?}");
+        }
+    }
+
+    #[test]
+    fn what_24_11_keeps_on_an_open_node_is_made_to_say_nothing() {
+        let mark = mark().reason();
+        let gone = format!("{mark} : Not responding");
+        for stale in [&mark, &gone, "fleet:registering", "fleet:opened : Not responding"] {
+            assert_eq!(Owner::after_opening(stale), Some("fleet:opened"), "{stale:?}");
+        }
+        for kept in ["", "fleet:opened", "bad DIMM A3 [alice]", "Not responding", "fleet: hands off"] {
+            assert_eq!(Owner::after_opening(kept), None, "{kept:?}");
         }
     }
 

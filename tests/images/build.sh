@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the container images that the integration tests start: build.sh [slurm-26.05] [openstack] [node-26.05].
+# Builds the container images that the integration tests start, all or those named:
+# build.sh [slurm-26.05] [slurm-24.11] [openstack] [node-26.05] [node-24.11].
 #
 # An image is named by the hash of what goes into it, so an unchanged image is never built twice, and a test
 # can never run against an old one: it reads the names from target/images.json, which this script writes.
@@ -12,7 +13,7 @@ set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TARGET=$(cd "$HERE/../.." && pwd)/target
 LOGS=$TARGET/image-logs
-ALL="slurm-26.05 openstack node-26.05"
+ALL="slurm-26.05 slurm-24.11 openstack node-26.05 node-24.11"
 PREFIX=slurm-satellite
 
 say() { printf 'build: %s\n' "$*"; }
@@ -22,9 +23,9 @@ fail() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
 context_of() {
   case $1 in
-    slurm-26.05) echo "$HERE/slurm" ;;
+    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;
     openstack) echo "$HERE/openstack" ;;
-    node-26.05) echo "$HERE/node" ;;
+    node-26.05 | node-24.11) echo "$HERE/node" ;;
     *) fail "no image is called '$1'; there are: $ALL" ;;
   esac
 }
@@ -33,8 +34,20 @@ context_of() {
 base_of() {
   case $1 in
     slurm-26.05) echo base:forky ;; # forky and not sid: the same SLURM package, fewer surprises
+    slurm-24.11) echo base:trixie ;;
     openstack) echo base:trixie ;;
     node-26.05) echo slurm-26.05 ;;
+    node-24.11) echo slurm-24.11 ;;
+  esac
+}
+
+# Whether the image rests on this suite, at whatever depth.
+suite_is() {
+  local base
+  base=$(base_of "$2")
+  case $base in
+    base:*) [ "$base" = "base:$1" ] ;;
+    *) suite_is "$1" "$base" ;;
   esac
 }
 
@@ -119,16 +132,20 @@ debootstrap_base() (
   tar -C "$root" --numeric-owner -c . | docker import - "$PREFIX/base:$suite" >>"$LOGS/base-$suite.log" 2>&1
 )
 
-ensure_base() {
-  local suite=${1#base:} started=$SECONDS
+# Two chains may want the same one: the second waits for the first.
+ensure_base() (
+  suite=${1#base:}
+  exec 8>"$TARGET/image-base-$suite.lock"
+  flock 8
   if exists "$PREFIX/base:$suite"; then
     say "base:$suite is there"
-    return 0
+    exit 0
   fi
+  started=$SECONDS
   say "base:$suite: pulling debian:$suite-slim"
   if pull_base "$suite"; then
     say "base:$suite pulled in $((SECONDS - started)) s"
-    return 0
+    exit 0
   fi
   say "base:$suite: no registry gave it after $((SECONDS - started)) s, so debootstrap makes it (about 30 s)"
   started=$SECONDS
@@ -137,7 +154,7 @@ ensure_base() {
     fail "base:$suite could not be made; the tail of its log is above"
   fi
   say "base:$suite made with debootstrap in $((SECONDS - started)) s"
-}
+)
 
 # --- our images -----------------------------------------------------------------------------------------------
 
@@ -177,7 +194,7 @@ ensure_image() {
   say "$image: building $name on $base, log in target/image-logs/$image.log"
   : >"$log"
   local args=(--build-arg "BASE=$base")
-  if [ "$image" != openstack ]; then
+  if suite_is forky "$image"; then
     # forky is Debian's testing, and a mirror that lags serves an index past its Valid-Until, which apt refuses.
     # For a test image its age does not matter: signatures are still checked, freshness is not.
     args+=(--build-arg APT_UPDATE_OPTIONS=-oAcquire::Check-Valid-Until=false)

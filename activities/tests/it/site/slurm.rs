@@ -82,8 +82,10 @@ impl Fake {
             ("POST", ["node", name]) => self.update(name, body),
             ("GET", ["partitions"]) => {
                 let word = |up: &bool| if *up { "UP" } else { "DOWN" };
-                let row =
-                    |(name, up): &(&str, bool)| json!({"name": name, "partition": {"state": [word(up)]}});
+                let row = |(name, up): &(&str, bool)| {
+                    let nodes = json!({"configured": ""});
+                    json!({"name": name, "nodes": nodes, "partition": {"state": [word(up)]}})
+                };
                 ok(json!({"partitions": self.partitions.iter().map(row).collect::<Vec<_>>()}))
             }
             ("GET", ["jobs"]) => {
