@@ -1,5 +1,6 @@
 //! `GET /openapi.json`: the document, made of one table of operations.
 
+mod config_schemas;
 mod operation;
 mod schemas;
 
@@ -27,6 +28,8 @@ use crate::problem::Kind;
     schemas::BootstrapDraft,
     schemas::BootstrapConfig,
     schemas::BootstrapConfigList,
+    config_schemas::BootstrapPatch,
+    config_schemas::ConfigHistory,
     schemas::StartRequest,
     schemas::RunView,
     schemas::RunList,
@@ -47,7 +50,7 @@ struct Row {
     problems: &'static [Kind],
 }
 
-fn rows() -> [Row; 11] {
+fn rows() -> [Row; 14] {
     use HttpMethod::{Get, Patch, Post};
     let ok = StatusCode::OK;
     let temporal = &[Kind::NotFound, Kind::TemporalUnavailable, Kind::TemporalRefused];
@@ -141,6 +144,36 @@ fn rows() -> [Row; 11] {
             Some("BootstrapDraft"),
             (StatusCode::CREATED, "BootstrapConfig"),
             &[Kind::ConfigExists],
+        ),
+        row(
+            Get,
+            "/sites/{site}/slurm-bootstrap-configs/{id}",
+            "One bootstrap config, with its ETag",
+            Some(Scope::BootstrapConfigRead),
+            &[],
+            None,
+            (ok, "BootstrapConfig"),
+            &[Kind::NotFound],
+        ),
+        row(
+            Patch,
+            "/sites/{site}/slurm-bootstrap-configs/{id}",
+            "Changes a bootstrap config (RFC 7396); where nothing differs it keeps its revision",
+            Some(Scope::BootstrapConfigUpdate),
+            &[],
+            Some("BootstrapPatch"),
+            (ok, "BootstrapConfig"),
+            &[Kind::NotFound, Kind::PreconditionRequired, Kind::RevisionMoved],
+        ),
+        row(
+            Get,
+            "/sites/{site}/slurm-bootstrap-configs/{id}/history",
+            "A page of the changes of a bootstrap config, newest first",
+            Some(Scope::BootstrapConfigRead),
+            &["limit", "cursor"],
+            None,
+            (ok, "ConfigHistory"),
+            &[Kind::NotFound],
         ),
         row(
             Get,
