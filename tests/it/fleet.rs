@@ -17,7 +17,10 @@ use crate::wait::{eventually, http};
 const PRINCIPALS: [(&str, &[&str]); 4] = [
     ("slurm-agent-lab", &["device:update", "device-condition:create"]),
     ("temporal-worker-lab", &["slurm-bootstrap-config:read"]),
-    ("hpc-lab", &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read"]),
+    (
+        "hpc-lab",
+        &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read", "slurm-bootstrap-config:update"],
+    ),
     ("fleet-squad", &["device-workflow:start", "device-workflow:read"]),
 ];
 
