@@ -8,6 +8,7 @@
 mod adopt_real;
 mod command_line;
 mod contract;
+mod rebuild_real;
 mod scan;
 mod wait;
 mod watch;

@@ -2,7 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use sandbox::Process;
 use serde_json::Value;
+
+use crate::adopt_real::world::World;
 
 /// Named secrets.
 pub(crate) struct Secrets(Vec<(String, String)>);
@@ -54,6 +57,28 @@ pub(crate) fn assert_no_token(place: &str, text: &str) {
     let encoded = |c: char| c.is_ascii_alphanumeric() || "_+=-".contains(c);
     let word = text.split(|c| !encoded(c)).find(|w| w.len() >= 43);
     assert!(word.is_none(), "{place} holds what looks like a token");
+}
+
+/// Fails when a secret is in any history of Temporal's or any log.
+pub(crate) fn nothing_secret(world: &World, secrets: &Secrets, worker: &Process) {
+    let histories = world.temporal.histories().unwrap();
+    assert!(!histories.is_empty());
+    for (place, history) in &histories {
+        secrets.assert_absent_in_json(place, history);
+    }
+    let logs = [
+        ("the worker's log", worker.text()),
+        ("the hub's log", world.hub.process.text()),
+        ("Temporal's log", world.temporal.process.text()),
+    ];
+    assert!(
+        logs[0].1.contains("worker runs") && logs[1].1.contains("fleet-hub listens"),
+        "the logs are not those"
+    );
+    for (place, log) in logs {
+        secrets.assert_absent(place, &log);
+        assert_no_token(place, &log);
+    }
 }
 
 #[test]

@@ -39,6 +39,15 @@ impl Api {
         self.send(self.http.client().post(self.base.join(path)?).json(body)).await
     }
 
+    /// The same of a change to what has this revision.
+    ///
+    /// # Errors
+    /// When the hub does not answer.
+    pub async fn patch(&self, path: &str, revision: &str, change: &Value) -> anyhow::Result<(u16, Value)> {
+        let request = self.http.client().patch(self.base.join(path)?).json(change);
+        self.send(request.header("If-Match", format!("\"{revision}\""))).await
+    }
+
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<(u16, Value)> {
         let token = self.principal.token(&self.http, None).await?;
         let answer = request.bearer_auth(token.expose_secret()).send().await?;
