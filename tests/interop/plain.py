@@ -116,5 +116,11 @@ async def main(address: str, namespace: str, name: str) -> None:
         runs = [run async for run in site.client.list_workflows("FleetDevice = 'plain-1'")]
     say("found by device", ids=[run.id for run in runs])
 
+    default = await Client.connect(address, namespace=namespace)
+    try:
+        await default.get_workflow_handle(f"slurm/{name}/no-flavor").result()
+    except RuntimeError as unread:
+        say("without the converter", error=str(unread.__cause__))
+
 
 asyncio.run(main(*sys.argv[1:]))

@@ -9,6 +9,8 @@ import asyncio
 import dataclasses
 import json
 import sys
+import time
+from datetime import timezone
 
 import temporalio.converter as converter
 from fleet.slurm.v1 import lifecycle_pb2 as v1
@@ -61,6 +63,17 @@ async def start(client: Client, request: v1.AdoptRequest) -> WorkflowHandle:
     )
 
 
+async def until_step(handle: WorkflowHandle, step: str) -> v1.Progress:
+    """The progress of a running adoption: the heartbeat of its pending activity."""
+    while True:
+        description = await handle.describe()
+        for pending in description.raw_description.pending_activities:
+            beats = await description.data_converter.decode_wrapper(pending.heartbeat_details, [v1.Progress])
+            if beats and beats[0].step == step:
+                return beats[0]
+        await asyncio.sleep(0.1)
+
+
 async def input_encoding(handle: WorkflowHandle) -> str:
     first = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
     return first.input.payloads[0].metadata["encoding"].decode()
@@ -77,6 +90,10 @@ async def main(address: str, namespace: str, site: str) -> None:
         planned = await (await start(client, request)).result()
         request.dry_run = False
         handle = await start(client, request)
+        if device == "typed-1":
+            progress = await until_step(handle, "wait_active")
+            seconds = int(time.time() - progress.since.ToDatetime(timezone.utc).timestamp())
+            say("progress", step=progress.step, waiting_for=progress.waiting_for, seconds=seconds)
         result: v1.AdoptDeviceResult = await handle.result()
         say(
             "adopted",
