@@ -105,6 +105,15 @@ fn temporal_in(temporal: Temporal, namespace: &str) -> Temporal {
 }
 
 #[tokio::test]
+async fn a_worker_whose_namespace_is_not_there_says_what_to_run() {
+    let (folder, _temporal) = lab("setup-worker").await;
+    let mut worker = worker(&folder);
+    assert_eq!(worker.ended(Duration::from_secs(30)).await.unwrap().code(), Some(1));
+    let said = "poll schedule in namespace lab: NotFound: Namespace lab is not found.; run `satellite setup`";
+    assert!(worker.text().contains(said), "{}", worker.text());
+}
+
+#[tokio::test]
 async fn what_people_have_changed_is_told_and_left_alone() {
     let (folder, temporal) = lab("setup-left").await;
     said(&folder, &["--retention-days", "7"]);
