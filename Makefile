@@ -1,7 +1,7 @@
 # make demo      adopts three devices on this machine, without Docker; KEEP=1 leaves it up
 # make test      everything: format, lints, unit tests, and the adoption on real services
 # make images    the container images that the tests use
-# make tools     Temporal's server and CLI, and buf, in .venv
+# make tools     Temporal's server, CLI and Python SDK, and buf, in .venv
 
 .PHONY: demo test images tools
 .DEFAULT_GOAL := test

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use clients::hub::Hub as HubApi;
 use fakes::{CloudOptions, SlurmOptions, World};
 use model::{BootstrapDraft, DeviceId, NodeSource, SiteId, UserData};
-use sandbox::{Hub, PRINCIPALS, Process, Site, Systems, Temporal, check_ports};
+use sandbox::{Hub, PRINCIPALS, Process, Site, Systems, Temporal, Tuning, binary, check_ports, folder};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -33,7 +33,7 @@ pub(crate) async fn tell() -> anyhow::Result<Running> {
     line("slurm-satellite: one site on this machine. Temporal, the hub and the worker are the real ones;");
     line("SLURM and OpenStack are imitated, so no Docker is needed.\n");
     check_ports(&PORTS)?;
-    let folder = folder()?;
+    let folder = folder("demo")?;
     let mut running = Running::start(&folder).await?;
     let squad = running.hub.api("fleet-squad", &SiteId::parse("lab")?)?;
     write_rows(&running).await?;
@@ -74,8 +74,8 @@ pub(crate) struct Running {
 impl Running {
     async fn start(folder: &Path) -> anyhow::Result<Self> {
         say("Temporal's dev server starts");
-        let temporal = Temporal::start(folder, "lab", PORTS[0].1, PORTS[1].1).await?;
-        say(&format!("Temporal is up; its UI: {}", temporal.ui));
+        let temporal = Temporal::start(folder, "lab", PORTS[0].1, Some(PORTS[1].1)).await?;
+        say(&format!("Temporal is up; its UI: {}", ui(&temporal)));
         let devices = DEVICES.map(|(id, role, machine)| {
             json!({"id": id, "site_id": "lab", "name": id, "role": role, "nova_host": machine})
         });
@@ -83,8 +83,9 @@ impl Running {
         say(&format!("the hub is up at {}, with {} devices", hub.url, DEVICES.len()));
         let (systems, imitated, image) = imitate().await?;
         say(&format!("SLURM is imitated at {}, OpenStack at {}", systems.slurm, systems.keystone));
-        let site = Site::configure(folder, &temporal, &hub, &systems, POLL, PORTS[3].1)?;
-        let worker = site.worker()?;
+        let tuning = Tuning { poll_seconds: POLL, http_port: PORTS[3].1, log: "info" };
+        let site = Site::configure(folder, &temporal, &hub, &systems, tuning)?;
+        let worker = site.worker(&binary("satellite")?)?;
         say("the site's worker runs");
         Ok(Self { folder: folder.to_owned(), temporal, hub, worker, imitated, image })
     }
@@ -100,8 +101,8 @@ impl Running {
     }
 
     fn check(&mut self) -> anyhow::Result<()> {
-        self.temporal.check()?;
-        self.hub.check()?;
+        self.temporal.process.check()?;
+        self.hub.process.check()?;
         self.worker.check()?;
         ensure!(!self.imitated.is_finished(), "the imitated SLURM and OpenStack ended");
         Ok(())
@@ -113,7 +114,7 @@ impl Running {
         line("\nIt stays up until Ctrl-C. Try, in another terminal:");
         line(&format!("  export FLEET_HUB_URL={} FLEET_SITE=lab FLEET_CLIENT_ID=fleet-squad", self.hub.url));
         line(&format!("  export FLEET_KEY_FILE={}", key.display()));
-        let satellite = sandbox::binary("satellite")?;
+        let satellite = binary("satellite")?;
         line(&format!("  {} start adopt gpu-001 --dry-run", satellite.display()));
         line(&format!("  {} start resume cpu-001", satellite.display()));
         tokio::select! {
@@ -155,14 +156,8 @@ impl Drop for Running {
     }
 }
 
-/// A fresh folder for logs, keys and settings.
-fn folder() -> anyhow::Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/demo");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).context("the last demo's folder")?;
-    }
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder.canonicalize()?)
+fn ui(temporal: &Temporal) -> &str {
+    temporal.ui.as_deref().unwrap_or_default()
 }
 
 /// The rows of the three roles, as HPC people write them: the last one's flavor is still null.
@@ -215,7 +210,7 @@ async fn summary(hub: &HubApi, running: &Running) -> anyhow::Result<()> {
         let server = device.server_id.map_or_else(|| "none".to_owned(), |s| s.to_string());
         line(&format!("  {id:<8}  {role:<4}  {server:<36}  {}", device.status.as_str()));
     }
-    line(&format!("\n  Temporal's UI  {}", running.temporal.ui));
+    line(&format!("\n  Temporal's UI  {}", ui(&running.temporal)));
     line(&format!("  logs           {}", running.folder.display()));
     say("all went as it should");
     Ok(())
