@@ -118,7 +118,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
 async fn read_target(world: &World, attempt: &Attempt, subject: &Subject) -> Result<Target, Failure> {
     let device = &subject.device;
     let invalid = |e: Invalid| Failure::permanent(Code::RequestInvalid, &e);
-    let row = patiently(attempt, || world.configs.bootstrap_config(&device.role)).await?;
+    let row = patiently(world, attempt, || world.configs.bootstrap_config(&device.role)).await?;
     let Some(row) = row else {
         let message = format!("site {} has no bootstrap config for role {}", world.site.id, device.role);
         let failure = Failure::needs_human(Code::BootstrapMissing, message, "have HPC write one");
@@ -144,11 +144,11 @@ async fn look(world: &World, attempt: &Attempt, request: &Request, target: &Targ
     let tag = tag(&request.device);
     let (config, node) = (&target.config, &target.node);
     Ok(Seen {
-        image: patiently(attempt, || openstack.image(&config.image)).await?,
-        flavor: patiently(attempt, || openstack.flavor(&config.flavor)).await?,
-        servers: patiently(attempt, || openstack.servers_with_tag(&tag)).await?,
-        node: patiently(attempt, || slurm.node(node)).await?,
-        partitions: patiently(attempt, || slurm.partitions()).await?,
+        image: patiently(world, attempt, || openstack.image(&config.image)).await?,
+        flavor: patiently(world, attempt, || openstack.flavor(&config.flavor)).await?,
+        servers: patiently(world, attempt, || openstack.servers_with_tag(&tag)).await?,
+        node: patiently(world, attempt, || slurm.node(node)).await?,
+        partitions: patiently(world, attempt, || slurm.partitions()).await?,
     })
 }
 
@@ -176,7 +176,7 @@ fn refuse_open_and_wrong(
 async fn delete_leftovers(world: &World, attempt: &Attempt, leftovers: &[ServerId]) -> Result<(), Failure> {
     for id in leftovers {
         attempt.step("delete_leftover", Code::ServerError)?;
-        patiently(attempt, || world.openstack.delete_server(id)).await?;
+        patiently(world, attempt, || world.openstack.delete_server(id)).await?;
         until(world, attempt, || async {
             Ok(match world.openstack.server(id).await? {
                 None => Look::Ready(()),
@@ -258,7 +258,7 @@ async fn find_server(
     seen: &Seen,
 ) -> Result<Option<Server>, Failure> {
     let tag = tag(&request.device);
-    let servers = patiently(attempt, || world.openstack.servers_with_tag(&tag)).await?;
+    let servers = patiently(world, attempt, || world.openstack.servers_with_tag(&tag)).await?;
     let now = Seen { servers: servers.clone(), ..seen.clone() };
     match plan(target, &now, &request.id)?.act {
         Act::Noop(server) => {
@@ -311,7 +311,7 @@ async fn record_server(
         return Ok(());
     }
     let patch = DevicePatch { server_id: Some(Some(server.clone())), ..DevicePatch::default() };
-    patiently(attempt, || world.hub.update_device(&subject.device.id, &patch)).await
+    patiently(world, attempt, || world.hub.update_device(&subject.device.id, &patch)).await
 }
 
 async fn wait_active(
@@ -388,8 +388,8 @@ async fn wait_registered(
 /// The node is what its row says, or stays closed.
 async fn check_node(world: &World, attempt: &Attempt, target: &Target) -> Result<(), Failure> {
     attempt.step("check_node", Code::SlurmUnavailable)?;
-    let node = patiently(attempt, || world.slurm.node(&target.node)).await?;
-    let partitions = patiently(attempt, || world.slurm.partitions()).await?;
+    let node = patiently(world, attempt, || world.slurm.node(&target.node)).await?;
+    let partitions = patiently(world, attempt, || world.slurm.partitions()).await?;
     let short = shortfalls(target, node.as_ref(), &partitions);
     if short.is_empty() { Ok(()) } else { Err(mismatch(target, &short, "it stays closed")) }
 }
