@@ -23,7 +23,7 @@ async fn cancelled_before_it_began_it_asks_nobody() {
 async fn cancelled_in_a_wait_it_says_where_and_undoes_nothing() {
     let site = with_machine(Behaviour { build: Build::Takes(u64::MAX), ..Behaviour::default() }).await;
     let (world, request, cancelled) = (site.world(), request("r-1"), CancellationToken::new());
-    let (attempt, mut progress) = Attempt::new(1, Timestamp::UNIX_EPOCH, cancelled.clone());
+    let (attempt, mut progress) = Attempt::new(1, Timestamp::UNIX_EPOCH, None, cancelled.clone());
     let waits = async {
         let seen = progress.wait_for(|p| p.step == "wait_active" && !p.waiting_for.is_empty()).await.unwrap();
         assert!(seen.waiting_for.starts_with(&format!("server {} is BUILD", servers(&site)[0])));
