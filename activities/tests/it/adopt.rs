@@ -111,7 +111,7 @@ async fn a_static_node_is_closed_and_emptied_before_nova_is_asked() {
     site.fakes.slurm.suspend(job);
     let (world, request) = (site.world(), request("r-1"));
     let started = Timestamp::from_second(T).unwrap();
-    let (attempt, mut progress) = Attempt::new(1, started, CancellationToken::new());
+    let (attempt, mut progress) = Attempt::new(1, started, None, CancellationToken::new());
     let job_ends = async {
         let waits = "1 jobs on gpu-1 (DRAIN+IDLE): 1";
         progress.wait_for(|p| p.step == "wait_empty" && p.waiting_for == waits).await.unwrap();

@@ -1,10 +1,15 @@
 //! Adoptions that somebody must do something about, in words.
 
-use activities::{Class, Code};
+use activities::adopt::adopt;
+use activities::{Attempt, Class, Code};
 use fakes::{Behaviour, Build, Registers};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
-use crate::adopt::{MARK, registers_closed, run, run_as, servers, state_of, with_machine, with_static};
-use crate::site::{Setup, Site, T, attempt, node, row};
+use crate::adopt::{
+    MARK, registers_closed, request, run, run_as, servers, state_of, with_machine, with_static,
+};
+use crate::site::{Setup, Site, T, attempt, node, row, within_ceiling};
 
 const ALICE: &str = "bad DIMM A3 [alice]";
 
@@ -42,9 +47,17 @@ async fn a_static_node_that_slurm_lacks_is_refused_before_nova_is_asked() {
 
 #[tokio::test]
 async fn case_b42_a_server_in_error_fails_at_once_with_its_text() {
-    let site =
-        with_machine(Behaviour { build: Build::Fails("no power".to_owned()), ..Behaviour::default() }).await;
-    let failure = run(&site, 1).await.unwrap_err();
+    let site = Site::start(Setup { paced: false, ..Setup::of(&["gpu-1"]) }).await;
+    let fails = Behaviour { build: Build::Fails("no power".to_owned()), ..Behaviour::default() };
+    site.fakes.cloud.behave("gpu-1.rack", &fails);
+    let (world, request, started) = (site.world(), request("r-1"), Timestamp::from_second(T).unwrap());
+    let (attempt, mut progress) = Attempt::new(1, started, None, CancellationToken::new());
+    let time_passes = async {
+        progress.wait_for(|p| p.step == "wait_active" && !p.waiting_for.is_empty()).await.unwrap();
+        site.fakes.tick();
+    };
+    let both = async { tokio::join!(adopt(&world, &attempt, &request), time_passes) };
+    let failure = within_ceiling(both).await.0.unwrap_err();
     assert_eq!(
         (failure.code, failure.class, failure.step),
         (Code::ServerError, Class::NeedsHuman, "wait_active")

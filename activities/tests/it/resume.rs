@@ -59,12 +59,15 @@ async fn resumed_twice_the_second_run_only_reads() {
 
 #[tokio::test]
 async fn a_node_that_does_not_respond_after_it_was_opened_is_waited_for() {
-    let site = with_node(&["IDLE", "DRAIN"], MARK, "fleet:r-1").await;
-    // its slurmd stops, and slurmctld has not noticed
+    let closed = NodeSeed { extra: "fleet:r-1".to_owned(), ..node("gpu-1", &["IDLE", "DRAIN"], MARK) };
+    let mut setup = Setup::of(&["gpu-1"]).with_nodes([closed]);
+    // its slurmd stops, and slurmctld will not notice
+    (setup.slurm.unheard_ticks, setup.slurm.down_ticks) = (u64::MAX, u64::MAX);
+    let site = Site::start(setup).await;
     site.fakes.slurm.stop_slurmd("gpu-1");
     let (world, device) = (site.world(), DeviceId::parse("d-gpu-1").unwrap());
     let started = jiff::Timestamp::from_second(T).unwrap();
-    let (attempt, mut progress) = activities::Attempt::new(1, started, Default::default());
+    let (attempt, mut progress) = activities::Attempt::new(1, started, None, Default::default());
     let comes_back = async {
         let waits = |p: &activities::Progress| p.step == "wait_open" && p.waiting_for.contains("not respond");
         progress.wait_for(waits).await.unwrap();

@@ -2,7 +2,7 @@
 //! one wire: one log, one list of faults.
 //!
 //! *Invariant*: the state behind the wire is changed by requests, or as somebody at the machine would; time
-//! is counted in requests, so a conversation is the same in every run.
+//! is counted in requests (or moved by the test), so a conversation is the same in every run.
 
 mod setup;
 
@@ -70,13 +70,14 @@ impl Site {
         if let Some(row) = &setup.row {
             person.create_bootstrap_config(row).await.unwrap();
         }
-        fakes.tick_by_requests();
+        if setup.paced {
+            fakes.tick_by_requests();
+        }
         Self { fakes, person, hub, _aside: aside }
     }
 
     /// A process that has just started: nothing cached, no token.
     pub(crate) fn world(&self) -> World {
-        let base = Url::parse(self.hub.url()).unwrap();
         World {
             site: activities::Site {
                 id: lab(),
@@ -90,9 +91,14 @@ impl Site {
             },
             slurm: self.slurm_with(&self.fakes.slurm.token("root"), "root"),
             openstack: self.openstack_with("deployer"),
-            hub: speaker(&base, "slurm-agent-lab"),
-            configs: speaker(&base, "temporal-worker-lab"),
+            hub: self.hub_as("slurm-agent-lab"),
+            configs: self.hub_as("temporal-worker-lab"),
         }
+    }
+
+    /// The hub as this principal.
+    pub(crate) fn hub_as(&self, id: &str) -> Hub {
+        speaker(&Url::parse(self.hub.url()).unwrap(), id)
     }
 
     /// The cluster with this token, as this user.

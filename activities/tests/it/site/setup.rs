@@ -23,6 +23,8 @@ pub(crate) struct Setup {
     pub(crate) slurm: SlurmOptions,
     /// The project.
     pub(crate) cloud: CloudOptions,
+    /// A second passes with every request; else only where the test says so.
+    pub(crate) paced: bool,
 }
 
 impl Setup {
@@ -43,6 +45,7 @@ impl Setup {
                 machines: names.iter().map(machine).collect(),
                 ..CloudOptions::default()
             },
+            paced: true,
         }
     }
 
