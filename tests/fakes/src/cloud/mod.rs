@@ -92,7 +92,7 @@ impl Cloud {
         }));
         let start = |listener, service, answer: fn(&mut Site, &Call) -> Reply| {
             let site = site.clone();
-            let answerer = Arc::new(move |call: &Call| {
+            let answerer = serve::at_once(move |call: &Call| {
                 let mut site = lock(&site);
                 let request = format!("req-{}", site.uuid("request"));
                 let reply = answer(&mut site, call).with("x-openstack-request-id", &request);
