@@ -21,7 +21,7 @@ use url::Url;
 
 use crate::http::{Answer, Http};
 use crate::{Error, Kind, Service};
-pub use keystone::Credentials;
+pub use keystone::{ApplicationCredential, Credentials, User};
 use keystone::{Keystone, Session};
 pub use rebuild::Rebuild;
 pub use server::{Server, ServerStatus};

@@ -5,7 +5,7 @@ mod suite;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use clients::openstack::{Credentials, OpenStack};
+use clients::openstack::{Credentials, OpenStack, User};
 use fakes::CloudOptions;
 use futures::FutureExt as _;
 use reqwest::{Client, Method};
@@ -169,13 +169,15 @@ impl Subject {
 
     /// Our own client.
     fn client(&self, password: &str) -> OpenStack {
-        let credentials = Credentials {
-            username: "deployer".to_owned(),
+        self.client_with(Credentials::Password {
+            user: User { name: "deployer".to_owned(), domain: "Default".to_owned() },
             password: password.to_owned().into(),
             project: "lab".to_owned(),
-            user_domain: "Default".to_owned(),
             project_domain: "Default".to_owned(),
-        };
+        })
+    }
+
+    fn client_with(&self, credentials: Credentials) -> OpenStack {
         OpenStack::new(self.keystone.parse().unwrap(), credentials, None).unwrap()
     }
 }

@@ -17,7 +17,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use clients::hub::Hub;
 use clients::oauth::Principal;
-use clients::openstack::{Credentials, Networks, OpenStack};
+use clients::openstack::{Credentials, Networks, OpenStack, User};
 use clients::slurm::{Slurm, Token};
 use jiff::Timestamp;
 use model::{NodeTemplate, SiteId};
@@ -156,11 +156,10 @@ impl Site {
             let principal = Principal::new(name, &key, url("oauth/token"), "hub".to_owned()).unwrap();
             Hub::new(self.base.clone(), id.clone(), principal).unwrap()
         };
-        let credentials = Credentials {
-            username: "worker".to_owned(),
+        let credentials = Credentials::Password {
+            user: User { name: "worker".to_owned(), domain: "Default".to_owned() },
             password: "worker".to_owned().into(),
             project: "lab".to_owned(),
-            user_domain: "Default".to_owned(),
             project_domain: "Default".to_owned(),
         };
         let token = Token::in_environment("SLURM_JWT", JWT.to_owned().into());
