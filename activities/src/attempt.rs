@@ -21,6 +21,15 @@ pub struct Progress {
     pub timeout: Code,
 }
 
+/// Where the attempt before this one was when it was last heard of: its heartbeat, as a server keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Previous {
+    /// The step.
+    pub step: String,
+    /// When its wait began.
+    pub since: Timestamp,
+}
+
 /// One attempt.
 #[derive(Debug)]
 pub struct Attempt {
@@ -30,15 +39,18 @@ pub struct Attempt {
     pub started: Timestamp,
     /// Cancelled, shutting down or paused: they look the same (facts: temporal §3).
     pub cancelled: CancellationToken,
+    previous: Option<Previous>,
     progress: watch::Sender<Progress>,
 }
 
 impl Attempt {
-    /// An attempt, and where its progress can be read.
+    /// An attempt, and where its progress can be read. What it does never depends on `previous`, which
+    /// may be missing or old: only the time of which a wait says that it began then.
     #[must_use]
     pub fn new(
         number: u32,
         started: Timestamp,
+        previous: Option<Previous>,
         cancelled: CancellationToken,
     ) -> (Self, watch::Receiver<Progress>) {
         let first = Progress {
@@ -48,18 +60,21 @@ impl Attempt {
             timeout: Code::DeadlineExceeded,
         };
         let (progress, reader) = watch::channel(first);
-        (Self { number, started, cancelled, progress }, reader)
+        (Self { number, started, cancelled, previous, progress }, reader)
     }
 
-    /// Enters a step. Stops here when cancelled: between steps nothing is half done.
+    /// Enters a step. Stops here when cancelled: between steps nothing is half done. A step in which
+    /// the attempt before this one ended began when it began there: whoever looks is told how long it
+    /// has been waited for, not when the worker was started.
     ///
     /// # Errors
     /// [`Class::Cancelled`](crate::Class::Cancelled).
     pub fn step(&self, step: &'static str, timeout: Code) -> Result<(), Failure> {
+        let begun = self.previous.as_ref().filter(|p| p.step == step).map(|p| p.since);
         self.progress.send_replace(Progress {
             step,
             waiting_for: String::new(),
-            since: Timestamp::now(),
+            since: begun.unwrap_or_else(Timestamp::now),
             timeout,
         });
         self.check()
@@ -98,5 +113,26 @@ impl Attempt {
             return Err(Failure::cancelled(self.current()));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn since(previous: Option<Previous>, step: &'static str) -> Timestamp {
+        let (attempt, progress) = Attempt::new(2, Timestamp::now(), previous, CancellationToken::new());
+        attempt.step(step, Code::DeadlineExceeded).unwrap();
+        progress.borrow().since
+    }
+
+    #[test]
+    fn a_wait_that_an_earlier_attempt_began_goes_on() {
+        let before = Timestamp::from_second(1_790_000_000).unwrap();
+        let previous = Some(Previous { step: "wait_active".to_owned(), since: before });
+        assert_eq!(since(previous.clone(), "wait_active"), before);
+        let started = Timestamp::now();
+        assert!(since(previous, "plan") >= started);
+        assert!(since(None, "wait_active") >= started);
     }
 }

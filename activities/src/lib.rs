@@ -18,6 +18,6 @@ pub mod resume;
 mod wait;
 mod world;
 
-pub use attempt::{Attempt, Progress};
+pub use attempt::{Attempt, Previous, Progress};
 pub use failure::{Class, Code, Failure, Owner};
 pub use world::{Site, World};

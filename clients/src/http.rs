@@ -144,6 +144,34 @@ impl Http {
     }
 }
 
+/// Sends with a token, and once more with another one when it is refused: the one thing that a client
+/// repeats by itself.
+///
+/// `is_refused` says whether an answer refuses the token rather than what was asked; `another` is
+/// given the refused token, and is `None` where there is no other.
+///
+/// # Errors
+/// Those of `send` and `another`. An answer that refuses the second token too is handed back.
+pub(crate) async fn with_token<T: Clone, Sent, Renewed>(
+    token: T,
+    send: impl Fn(T) -> Sent,
+    is_refused: impl Fn(&Answer) -> bool,
+    another: impl FnOnce(T) -> Renewed,
+) -> Result<Answer, Error>
+where
+    Sent: Future<Output = Result<Answer, Error>>,
+    Renewed: Future<Output = Result<Option<T>, Error>>,
+{
+    let answer = send(token.clone()).await?;
+    if !is_refused(&answer) {
+        return Ok(answer);
+    }
+    match another(token).await? {
+        Some(token) => send(token).await,
+        None => Ok(answer),
+    }
+}
+
 impl Answer {
     /// The body as text; bytes that are not UTF-8 are replaced. One bad byte in one node's reason
     /// would otherwise spoil a whole list (facts: slurm §0.8).

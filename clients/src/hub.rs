@@ -6,11 +6,11 @@ use model::{
     DevicePage, DevicePatch, PollPost, Problem, RequestId, Role, RunView, SiteId, StartRequest,
 };
 use reqwest::{Method, RequestBuilder};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::http::{Answer, Http};
+use crate::http::{Answer, Http, with_token};
 use crate::oauth::Principal;
 use crate::{Error, Kind, Service};
 
@@ -238,18 +238,14 @@ impl Hub {
         let url = self.base.join(&format!("api/v1/{path}")).map_err(|e| {
             Error::new(Service::Hub, operation, Kind::Malformed("base URL".to_owned())).because(e)
         })?;
-        let mut refused = None;
-        loop {
-            let token = self.principal.token(&self.http, refused.as_ref()).await?;
+        let send = |token: SecretString| {
             let request = self.http.client().request(method.clone(), url.clone());
-            let request = build(request.bearer_auth(token.expose_secret()));
-            let answer = self.http.send(operation, request).await?;
-            if answer.status.as_u16() == 401 && refused.is_none() {
-                refused = Some(token);
-                continue;
-            }
-            return Ok(answer);
-        }
+            self.http.send(operation, build(request.bearer_auth(token.expose_secret())))
+        };
+        let another =
+            |refused| async move { self.principal.token(&self.http, Some(&refused)).await.map(Some) };
+        let token = self.principal.token(&self.http, None).await?;
+        with_token(token, send, |answer| answer.status.as_u16() == 401, another).await
     }
 }
 

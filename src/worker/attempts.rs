@@ -55,7 +55,8 @@ impl Attempts {
         let info = context.info();
         let started =
             info.started_time.and_then(|t| Timestamp::try_from(t).ok()).unwrap_or_else(Timestamp::now);
-        let (attempt, mut progress) = Attempt::new(info.attempt, started, cancelled.clone());
+        let (attempt, mut progress) =
+            Attempt::new(info.attempt, started, cross_over::previous(context), cancelled.clone());
         let work = async {
             let _held = match &over {
                 Some(over) => Some(over.lock().await),

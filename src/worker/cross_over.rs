@@ -1,9 +1,10 @@
 //! Where our failures and progress become Temporal's. Logged once, here.
 
-use activities::{Class, Failure, Progress};
+use activities::{Class, Failure, Previous, Progress};
+use jiff::Timestamp;
 use proto::{Proto, v1};
 use temporalio_sdk::ApplicationFailure;
-use temporalio_sdk::activities::ActivityError;
+use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 /// A failure, as the activity's end.
 pub(super) fn error(activity: &'static str, device: &str, failure: Failure) -> ActivityError {
@@ -54,6 +55,15 @@ pub(super) fn progress(progress: &Progress) -> Proto<v1::Progress> {
         }),
         timeout_code: progress.timeout.as_str().to_owned(),
     })
+}
+
+/// The last heartbeat of the attempt before this one. One that cannot be read is none: nothing rests
+/// on it.
+pub(super) fn previous(context: &ActivityContext) -> Option<Previous> {
+    let Proto(last) = context.heartbeat_details().deserialize::<Proto<v1::Progress>>().ok().flatten()?;
+    let since = last.since?;
+    let since = Timestamp::new(since.seconds, since.nanos).ok()?;
+    Some(Previous { step: last.step, since })
 }
 
 /// The sources below a failure, on one line.

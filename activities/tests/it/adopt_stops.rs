@@ -24,7 +24,7 @@ async fn cancelled_in_a_wait_it_says_where_and_undoes_nothing() {
     let site = registers_closed().await;
     site.state().openstack.looks_before_fate = usize::MAX;
     let (world, request, cancelled) = (site.world(), request("r-1"), CancellationToken::new());
-    let (attempt, mut progress) = Attempt::new(1, Timestamp::UNIX_EPOCH, cancelled.clone());
+    let (attempt, mut progress) = Attempt::new(1, Timestamp::UNIX_EPOCH, None, cancelled.clone());
     let waits = async {
         let seen = progress.wait_for(|p| p.step == "wait_active" && !p.waiting_for.is_empty()).await.unwrap();
         assert_eq!(seen.waiting_for, "server server-1 is BUILD, spawning");

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::http::{Answer, Http};
+use crate::http::{Answer, Http, with_token};
 use crate::{Error, Kind, Service};
 pub use keystone::{ApplicationCredential, Credentials, User};
 use keystone::{Keystone, Session};
@@ -229,22 +229,18 @@ impl OpenStack {
         path: &[&str],
         build: impl Fn(RequestBuilder) -> RequestBuilder + Send + Sync,
     ) -> Result<Answer, Error> {
-        let mut refused = None;
-        loop {
-            let session = self.session(refused.as_ref()).await?;
+        let (method, build) = (&method, &build);
+        let send = |session: Session| async move {
             let url = session.url(service, path, operation)?;
             let request = self.http.client().request(method.clone(), url);
             let request = request
                 .header("X-Auth-Token", session.token.expose_secret())
                 .header("Accept", "application/json");
-            let answer =
-                self.http.send(operation, build(request)).await.map_err(|e| Error { service, ..e })?;
-            if answer.status.as_u16() == 401 && refused.is_none() {
-                refused = Some(session);
-                continue;
-            }
-            return Ok(answer);
-        }
+            self.http.send(operation, build(request)).await.map_err(|e| Error { service, ..e })
+        };
+        let another = |refused| async move { self.session(Some(&refused)).await.map(Some) };
+        let session = self.session(None).await?;
+        with_token(session, send, |answer| answer.status.as_u16() == 401, another).await
     }
 
     /// A session from the cache while it is good; `refused` is one that was just refused.

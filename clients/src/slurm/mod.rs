@@ -15,11 +15,11 @@ use std::sync::RwLock;
 
 use model::NodeName;
 use reqwest::{Method, RequestBuilder};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use url::Url;
 
-use crate::http::{Answer, Http};
+use crate::http::{Answer, Http, with_token};
 use crate::{Error, Kind, Service};
 pub use dialect::Dialect;
 pub use job::Job;
@@ -226,29 +226,25 @@ impl Slurm {
             Error::new(Service::Slurm, operation, Kind::Malformed("base URL".to_owned())).because(e)
         })?;
         let secret = |what: String| Error::new(Service::Slurm, operation, Kind::Secret(what));
-        let mut token = self.token.get(None).await.map_err(secret)?;
-        let mut again = true;
-        loop {
+        let (method, url) = (&method, &url);
+        let send = |token: SecretString| async move {
             let request = self.http.client().request(method.clone(), url.clone());
             let request = request
                 .header("X-SLURM-USER-NAME", &self.user)
                 .header("X-SLURM-USER-TOKEN", token.expose_secret())
                 .header("Accept", "application/json");
             let answer = self.http.send(operation, build(request)).await?;
-            if decode::kind(&answer) != Some(Kind::Unauthenticated) {
-                return Ok(answer);
+            if is_refused(&answer) {
+                self.token.refused(&token);
             }
-            self.token.refused(&token);
-            if !again {
-                return Ok(answer);
-            }
-            again = false;
-            let renewed = self.token.get(Some(&token)).await.map_err(secret)?;
-            if renewed.expose_secret() == token.expose_secret() {
-                return Ok(answer);
-            }
-            token = renewed;
-        }
+            Ok(answer)
+        };
+        let another = |refused: SecretString| async move {
+            let renewed = self.token.get(Some(&refused)).await.map_err(secret)?;
+            Ok(Some(renewed).filter(|r| r.expose_secret() != refused.expose_secret()))
+        };
+        let token = self.token.get(None).await.map_err(secret)?;
+        with_token(token, send, is_refused, another).await
     }
 
     /// The body, if slurmctld did what was asked. That alone proves the token: slurmrestd answers a
@@ -262,4 +258,8 @@ impl Slurm {
             Some(kind) => Err(answer.error(Service::Slurm, operation, kind)),
         }
     }
+}
+
+fn is_refused(answer: &Answer) -> bool {
+    decode::kind(answer) == Some(Kind::Unauthenticated)
 }

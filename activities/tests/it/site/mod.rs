@@ -200,7 +200,7 @@ impl Site {
 /// The nth attempt at an activity, started at this second.
 pub(crate) fn attempt(number: u32, second: i64) -> Attempt {
     let started = Timestamp::from_second(second).unwrap();
-    Attempt::new(number, started, CancellationToken::new()).0
+    Attempt::new(number, started, None, CancellationToken::new()).0
 }
 
 /// A wait that never ends fails the test. Never reached by one that passes.
