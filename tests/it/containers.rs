@@ -72,9 +72,9 @@ pub(crate) async fn slurm(run: &Run) -> (Container, String) {
     (container, format!("http://{address}:6820"))
 }
 
-/// Keystone, Glance, Placement and Nova. Keystone is at the returned URL.
-pub(crate) async fn openstack(run: &Run) -> (Container, String) {
-    let request = image("openstack")
+/// Keystone, Glance, Placement and Nova, of this image. Keystone is at the returned URL.
+pub(crate) async fn openstack(run: &Run, release: &str) -> (Container, String) {
+    let request = image(release)
         .with_wait_for(WaitFor::message_on_stdout("READY"))
         .with_network(&run.network)
         .with_container_name(format!("os-{}", run.id))

@@ -104,7 +104,8 @@ struct Endpoint {
 }
 
 impl Keystone {
-    /// `POST /v3/auth/tokens`. Wrong password, secret, user and project all look the same: 401.
+    /// `POST /v3/auth/tokens`. Wrong password, secret, user and project all look the same: 401. An
+    /// application credential that is gone is 404, in Keystone's words (Keystone 27).
     pub(super) async fn authenticate(&self, http: &Http) -> Result<Session, Error> {
         const OPERATION: &str = "get token";
         let body = self.credentials.body();
@@ -112,7 +113,13 @@ impl Keystone {
         let request = http.client().post(url).json(&body);
         let answer = http.asking(Service::Keystone).send(OPERATION, request).await?;
         if !answer.status.is_success() {
-            return Err(answer.error(Service::Keystone, OPERATION, kind(&answer)));
+            let kind = match kind(&answer) {
+                Kind::Rejected(gone) if gone.starts_with("Could not find Application Credential") => {
+                    Kind::Forbidden(gone)
+                }
+                kind => kind,
+            };
+            return Err(answer.error(Service::Keystone, OPERATION, kind));
         }
         let malformed =
             |what: &str| answer.error(Service::Keystone, OPERATION, Kind::Malformed(what.to_owned()));

@@ -120,6 +120,18 @@ async fn a_wrong_secret_is_keystones_refusal_and_never_printed() {
 }
 
 #[tokio::test]
+async fn an_application_credential_that_is_gone_is_forbidden_in_keystones_words() {
+    let credential = ApplicationCredential::Id("ac-1".to_owned());
+    let secret = "s3cret".to_owned().into();
+    let (fake, openstack) = cloud_as(Credentials::Application { credential, secret }).await;
+    let words = "Could not find Application Credential: ac-1.";
+    let gone = json!({"error": {"code": 404, "message": words, "title": "Not Found"}});
+    fake.on(TOKENS, [Reply::json(404, &gone)]);
+    let error = openstack.image(IMAGE).await.unwrap_err();
+    assert_eq!((error.service, error.kind), (Service::Keystone, Kind::Forbidden(words.to_owned())));
+}
+
+#[tokio::test]
 async fn a_revoked_token_is_replaced_once() {
     let (fake, openstack) = cloud().await;
     let call = format!("GET /v2/images/{IMAGE}");

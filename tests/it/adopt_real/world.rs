@@ -55,7 +55,7 @@ impl World {
         let (temporal, (slurm, slurm_url), (openstack, keystone_url)) = tokio::join!(
             Temporal::start(&folder, "lab"),
             containers::slurm(&run),
-            containers::openstack(&run)
+            containers::openstack(&run, "openstack")
         );
         say(&format!("all three are up after {} s", started.elapsed().as_secs()));
         let openstack = Arc::new(openstack);

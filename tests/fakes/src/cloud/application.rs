@@ -45,8 +45,8 @@ pub(super) fn create(site: &mut Site, call: &Call) -> Reply {
     Reply::json(201, &shown)
 }
 
-/// The one that is meant and whose secret is right.
-pub(super) fn find<'a>(site: &'a Site, given: &Value) -> Option<&'a Application> {
+/// The one that is meant; 404 when there is none, 401 when its secret is another one.
+pub(super) fn find(site: &Site, given: &Value) -> Result<Application, Reply> {
     let user = &given["user"];
     let named = |a: &&Application| match given["id"].as_str() {
         Some(id) => a.id == id,
@@ -56,5 +56,13 @@ pub(super) fn find<'a>(site: &'a Site, given: &Value) -> Option<&'a Application>
                 && identity::is_default(&user["domain"])
         }
     };
-    site.applications.iter().find(named).filter(|a| given["secret"] == a.secret.as_str())
+    match site.applications.iter().find(named) {
+        Some(found) if given["secret"] == found.secret.as_str() => Ok(found.clone()),
+        Some(_) => Err(identity::unauthorized(&site.urls)),
+        None => {
+            let named = given["id"].as_str().or(given["name"].as_str()).unwrap_or_default();
+            let message = format!("Could not find Application Credential: {named}.");
+            Err(identity::error(404, "Not Found", &message))
+        }
+    }
 }

@@ -78,9 +78,9 @@ fn authenticate(site: &mut Site, call: &Call) -> Reply {
                 json!({"error": {"code": 401, "identity": {}, "message": message, "title": "Unauthorized"}});
             return Reply::json(401, &body).with("www-authenticate", uri);
         }
-        return match application::find(site, &identity["application_credential"]).cloned() {
-            Some(application) => grant(site, Some(application)),
-            None => unauthorized(&site.urls),
+        return match application::find(site, &identity["application_credential"]) {
+            Ok(application) => grant(site, Some(application)),
+            Err(refused) => refused,
         };
     }
     let user = &identity["password"]["user"];

@@ -80,6 +80,8 @@ async fn an_application_credential_opens_what_its_user_may_and_makes_no_others()
         let (status, said) = keystone.post("/auth/tokens", &body).await.nova();
         assert_eq!((status, said.ends_with(words)), (401, true), "{said}");
     }
+    let unknown = keystone.post("/auth/tokens", &by(json!({"id": "nosuch", "secret": "x"}))).await;
+    assert_eq!(unknown.nova(), (404, "Could not find Application Credential: nosuch.".to_owned()));
     assert!(!cloud.conversation().contains(made["secret"].as_str().unwrap()));
 }
 
