@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use fakes::CloudOptions;
 use futures::FutureExt as _;
+use sandbox::{Cloud, Container, Run};
 
-use crate::cloud::Cloud;
-use crate::containers::{self, Container, Run};
 use subject::Subject;
 
 const CEILING: Duration = Duration::from_secs(60);
@@ -58,8 +57,8 @@ async fn contract_openstack_real_nova_26() {
 }
 
 async fn real(image: &str, release: Release) {
-    let (container, keystone) = containers::openstack(&Run::new(), image).await;
-    let image = Cloud::log_in(&keystone).await.image("slurm-node-a").await;
+    let (container, keystone) = sandbox::openstack(&Run::new(), image).await.unwrap();
+    let image = Cloud::log_in(&keystone).await.unwrap().image("slurm-node-a").await.unwrap();
     let subject = Subject::new(keystone, image, Site::Real(container.into()), release);
     names::seed(&subject).await;
     holds(subject).await;

@@ -2,10 +2,10 @@
 
 use clients::openstack::{Credentials, OpenStack, User};
 use reqwest::{Client, Method};
+use sandbox::exec;
 use serde_json::{Value, json};
 
 use super::{CEILING, CLOUD_CONFIG, Release, Site};
-use crate::containers::exec;
 use crate::contract::{Findings, Got};
 use crate::wait::{eventually, http};
 
@@ -59,7 +59,7 @@ impl Subject {
                     Machine::Works => json!({}),
                 };
                 let script = format!("printf %s '{told}' > /var/lib/lab/behave/{machine}.json");
-                exec(container, &["sh", "-c", &script]).await;
+                exec(container, &["sh", "-c", &script]).await.unwrap();
             }
             (Site::Fake(fake), Machine::Fails(text)) => {
                 let rebuild = fakes::Rebuild::Fails((*text).to_owned());
@@ -82,7 +82,7 @@ impl Subject {
                 fake.events().into_iter().filter(|e| e.uuid == id).filter_map(of).collect()
             }
             Site::Real(container) => {
-                let lines = exec(container, &["cat", "/var/lib/lab/events.jsonl"]).await;
+                let lines = exec(container, &["cat", "/var/lib/lab/events.jsonl"]).await.unwrap();
                 let text = |e: &Value, key: &str| e[key].as_str().map(str::to_owned);
                 let events = lines.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());
                 let of = |e: Value| Some((text(&e, "kind")?, text(&e, "image")?, text(&e, "user_data")));
