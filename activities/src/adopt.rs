@@ -18,7 +18,7 @@ use model::{
     RequestId, ServerId, Verb,
 };
 
-use crate::close::{ensure_closed, refuse_foreign, wait_empty};
+use crate::close::{ensure_closed, refuse_foreign, unknown, wait_empty};
 use crate::look::{Subject, find_subject};
 use crate::plan::{Act, Made, Plan, Seen, Target, node_conf, plan};
 use crate::wait::patiently;
@@ -108,17 +108,17 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     };
     outcome.server = Some(server.id.clone());
     record_server(world, attempt, &subject, &server.id).await?;
-    if plan.differences.is_empty() && !only_registered(&seen) {
+    if plan.differences.is_empty() && is_settled(request, &seen, &server) {
         return Ok(outcome);
     }
     wait_active(world, attempt, &target, &server.id).await?;
-    let opened = wait_registered(world, attempt, request, &target, &server).await?;
-    if opened {
+    let mut registered = wait_registered(world, attempt, request, &target, &server).await?;
+    if registered.opened || registered.node.tokens.is_busy() {
         outcome.warnings.push("opened at registration".to_owned());
         attempt.step("wait_empty", Code::NodeBusy)?;
-        wait_empty(world, attempt, &target.node).await?;
+        registered.node = wait_empty(world, attempt, registered.node).await?;
     }
-    check_node(world, attempt, &target).await?;
+    check_node(world, attempt, &target, &registered.node).await?;
     Ok(outcome)
 }
 
@@ -126,7 +126,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
 async fn read_target(world: &World, attempt: &Attempt, subject: &Subject) -> Result<Target, Failure> {
     let device = &subject.device;
     let invalid = |e: Invalid| Failure::permanent(Code::RequestInvalid, &e);
-    let row = patiently(attempt, || world.configs.bootstrap_config(&device.role)).await?;
+    let row = patiently(world, attempt, || world.configs.bootstrap_config(&device.role)).await?;
     let Some(row) = row else {
         let message = format!("site {} has no bootstrap config for role {}", world.site.id, device.role);
         let failure = Failure::needs_human(Code::BootstrapMissing, message, "have HPC write one");
@@ -147,11 +147,11 @@ async fn look(world: &World, attempt: &Attempt, request: &Request, target: &Targ
     let tag = tag(&request.device);
     let (config, node) = (&target.config, &target.node);
     Ok(Seen {
-        image: patiently(attempt, || openstack.image(&config.image)).await?,
-        flavor: patiently(attempt, || openstack.flavor(&config.flavor)).await?,
-        servers: patiently(attempt, || openstack.servers_with_tag(&tag)).await?,
-        node: patiently(attempt, || slurm.node(node)).await?,
-        partitions: patiently(attempt, || slurm.partitions()).await?,
+        image: patiently(world, attempt, || openstack.image(&config.image)).await?,
+        flavor: patiently(world, attempt, || openstack.flavor(&config.flavor)).await?,
+        servers: patiently(world, attempt, || openstack.servers_with_tag(&tag)).await?,
+        node: patiently(world, attempt, || slurm.node(node)).await?,
+        partitions: patiently(world, attempt, || slurm.partitions()).await?,
     })
 }
 
@@ -192,7 +192,7 @@ async fn prepare_node(
         (None, NodeSource::Created) => {
             // one that is there already is as good: it is closed and read back below
             let conf = node_conf(config);
-            patiently(attempt, || world.slurm.create_node(&target.node, &conf)).await?;
+            patiently(world, attempt, || world.slurm.create_node(&target.node, &conf)).await?;
         }
         (None, NodeSource::Static) => {
             let message =
@@ -201,9 +201,12 @@ async fn prepare_node(
             return Err(Failure::needs_human(Code::NodeUnknown, message, remedy));
         }
     }
-    ensure_closed(world, attempt, &target.node, &mark(request)).await?;
+    // read again: what was planned on may be minutes old where leftovers went first
+    let node = patiently(world, attempt, || world.slurm.node(&target.node)).await?;
+    let node = node.ok_or_else(|| unknown(&target.node))?;
+    let node = ensure_closed(world, attempt, node, &mark(request)).await?;
     attempt.step("wait_empty", Code::NodeBusy)?;
-    wait_empty(world, attempt, &target.node).await
+    wait_empty(world, attempt, node).await.map(drop)
 }
 
 /// The hub learns the server at once: from here on the device is adopted.
@@ -218,7 +221,7 @@ async fn record_server(
         return Ok(());
     }
     let patch = DevicePatch { server_id: Some(Some(server.clone())), ..DevicePatch::default() };
-    patiently(attempt, || world.hub.update_device(&subject.device.id, &patch)).await
+    patiently(world, attempt, || world.hub.update_device(&subject.device.id, &patch)).await
 }
 
 fn mismatch(target: &Target, short: &[String], then: &str) -> Failure {
@@ -226,10 +229,17 @@ fn mismatch(target: &Target, short: &[String], then: &str) -> Failure {
     Failure::needs_human(Code::ConfigMismatch, message, "compare the row, the user-data and slurm.conf")
 }
 
-/// The node is as it registered, and no adoption has marked it yet.
-fn only_registered(seen: &Seen) -> bool {
-    let closed = seen.node.as_ref().filter(|n| n.tokens.is_closed());
-    closed.is_some_and(|n| Owner::of(&n.reason, &n.extra) == Owner::Ours(None))
+/// Nothing is left to do for a node without a difference: it was opened after an earlier request's
+/// adoption, or is closed under a whole mark. An attempt that died may have left it as it registered
+/// (open even, and with a job), or drained and not yet marked.
+fn is_settled(request: &Request, seen: &Seen, server: &Server) -> bool {
+    let Some(node) = &seen.node else { return false };
+    let ours = Made::by(&request.id, server).is_some();
+    if !node.tokens.is_closed() {
+        return !ours;
+    }
+    let marked = matches!(Owner::of(&node.reason, ""), Owner::Ours(Some(_)));
+    marked && !(ours && node.tokens.is_busy())
 }
 
 fn made(plan: &Plan, request: &Request) -> Option<Made> {

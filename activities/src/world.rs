@@ -40,6 +40,9 @@ pub struct Site {
     /// A write that slurmctld acknowledged may be lost for so long: what destroys something rests on
     /// looks after that.
     pub settle: Duration,
+    /// The unit in which a safe call that failed is repeated: after 1, 3 and 6 of it. A second, but in
+    /// tests.
+    pub repeat_after: Duration,
     /// The heartbeat time-out of the verbs: a later attempt waits so long before it creates.
     pub heartbeat_timeout: Duration,
 }

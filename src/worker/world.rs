@@ -15,6 +15,8 @@ use crate::settings::{self, Settings};
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// slurmctld may lose a write that it acknowledged for about 5 s (facts: slurm §12).
 const SETTLE: Duration = Duration::from_secs(6);
+/// The unit in which safe calls are repeated.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// The verbs' heartbeat time-out, as the workflows set it.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
@@ -35,6 +37,7 @@ pub(super) fn build(settings: Settings) -> anyhow::Result<World> {
             stale_after: poll.stale_after,
             look_every: LOOK_EVERY,
             settle: SETTLE,
+            repeat_after: REPEAT_AFTER,
             heartbeat_timeout: HEARTBEAT,
         },
         slurm: Slurm::new(slurm.url, slurm.user, slurm.token)?,

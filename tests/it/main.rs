@@ -8,8 +8,10 @@
 mod adopt_real;
 mod command_line;
 mod contract;
+mod interop;
 mod rebuild_real;
 mod scan;
+mod setup;
 mod wait;
 mod watch;
 mod workflow;

@@ -10,7 +10,7 @@ use model::ServerId;
 
 use super::Request;
 use super::server::{doing, existing_server, our_metadata, wait_out_earlier};
-use crate::close::wait_empty;
+use crate::close::{existing, wait_empty};
 use crate::plan::{Made, Seen, Target, is_as_asked, metadata};
 use crate::{Attempt, Code, Failure, World};
 
@@ -41,8 +41,9 @@ pub(super) async fn ensure_rebuilt(
             attempt.pause(world.site.look_every).await?;
             continue;
         }
-        wait_empty(world, attempt, &target.node).await?;
+        wait_empty(world, attempt, existing(world, &target.node).await?).await?;
         let rebuild = rebuild(request, target, seen, &server)?;
+        attempt.check()?;
         match world.openstack.rebuild(id, &rebuild).await {
             Ok(()) => {}
             // Nova is at something else with it, which passes

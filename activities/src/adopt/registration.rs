@@ -2,6 +2,7 @@
 //! what its row says.
 
 use clients::openstack::Server;
+use clients::slurm::Node;
 
 use super::{Request, mark, mismatch};
 use crate::close::ensure_closed;
@@ -9,19 +10,27 @@ use crate::plan::{Target, has_registered, shortfalls};
 use crate::wait::{Look, patiently, until};
 use crate::{Attempt, Code, Failure, World};
 
-/// Waits until slurmd has registered anew, and marks the node. True when it was first seen open.
+/// A node whose slurmd has registered anew.
+pub(super) struct Registered {
+    /// As it was read last, closed under our mark.
+    pub(super) node: Node,
+    /// It was first seen open.
+    pub(super) opened: bool,
+}
+
+/// Waits until slurmd has registered anew, and marks the node.
 pub(super) async fn wait_registered(
     world: &World,
     attempt: &Attempt,
     request: &Request,
     target: &Target,
     server: &Server,
-) -> Result<bool, Failure> {
+) -> Result<Registered, Failure> {
     attempt.step("wait_registered", Code::RegistrationTimeout)?;
     let name = &target.node;
     let mut opened = false;
     loop {
-        let node = until(world, attempt, || async {
+        let mut node = until(world, attempt, || async {
             Ok(match world.slurm.node(name).await? {
                 None => Look::NotYet(format!("{name} has not registered; server {} is ACTIVE", server.id)),
                 Some(node) => Look::Ready(node),
@@ -34,9 +43,9 @@ pub(super) async fn wait_registered(
         let registered = has_registered(&node, server);
         opened |= registered && !node.tokens.is_closed();
         if registered {
-            ensure_closed(world, attempt, name, &mark(request)).await?;
+            node = ensure_closed(world, attempt, node, &mark(request)).await?;
             if node.tokens.is_responding() {
-                return Ok(opened);
+                return Ok(Registered { node, opened });
             }
         }
         attempt.waiting(&format!("{name} is {}, slurmd not registered anew", node.tokens));
@@ -45,10 +54,14 @@ pub(super) async fn wait_registered(
 }
 
 /// The node is what its row says, or stays closed.
-pub(super) async fn check_node(world: &World, attempt: &Attempt, target: &Target) -> Result<(), Failure> {
+pub(super) async fn check_node(
+    world: &World,
+    attempt: &Attempt,
+    target: &Target,
+    node: &Node,
+) -> Result<(), Failure> {
     attempt.step("check_node", Code::SlurmUnavailable)?;
-    let node = patiently(attempt, || world.slurm.node(&target.node)).await?;
-    let partitions = patiently(attempt, || world.slurm.partitions()).await?;
-    let short = shortfalls(target, node.as_ref(), &partitions);
+    let partitions = patiently(world, attempt, || world.slurm.partitions()).await?;
+    let short = shortfalls(target, Some(node), &partitions);
     if short.is_empty() { Ok(()) } else { Err(mismatch(target, &short, "it stays closed")) }
 }

@@ -27,7 +27,7 @@ pub(super) async fn delete_leftovers(
 ) -> Result<(), Failure> {
     for id in leftovers {
         attempt.step("delete_leftover", Code::ServerError)?;
-        patiently(attempt, || world.openstack.delete_server(id)).await?;
+        patiently(world, attempt, || world.openstack.delete_server(id)).await?;
         until(world, attempt, || async {
             Ok(match world.openstack.server(id).await? {
                 None => Look::Ready(()),
@@ -60,6 +60,7 @@ pub(super) async fn ensure_server(
         return Ok(server);
     }
     let new = new_server(world, request, target, seen)?;
+    attempt.check()?;
     let posted = world.openstack.create_server(&new).await;
     let unknown = match posted {
         Ok(_) => None,
@@ -96,7 +97,7 @@ async fn find_server(
     seen: &Seen,
 ) -> Result<Option<Server>, Failure> {
     let tag = tag(&request.device);
-    let servers = patiently(attempt, || world.openstack.servers_with_tag(&tag)).await?;
+    let servers = patiently(world, attempt, || world.openstack.servers_with_tag(&tag)).await?;
     let now = Seen { servers: servers.clone(), ..seen.clone() };
     match plan(target, &now, &request.id)?.act {
         Act::Noop(server) => {

@@ -83,24 +83,6 @@ impl std::fmt::Display for ServerStatus {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Page {
-    pub(super) servers: Vec<Server>,
-    #[serde(default)]
-    servers_links: Vec<Link>,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    rel: String,
-}
-
-impl Page {
-    pub(super) fn has_next(&self) -> bool {
-        self.servers_links.iter().any(|l| l.rel == "next")
-    }
-}
-
-#[derive(Deserialize)]
 struct Raw {
     id: ServerId,
     #[serde(default)]

@@ -20,7 +20,16 @@ pub struct World {
     pub slurm: Slurmrestd,
     /// The cloud.
     pub cloud: Cloud,
-    room: Arc<Mutex<Room>>,
+    site: Arc<Site>,
+    wire: Wire,
+}
+
+/// What a tick moves.
+#[derive(Debug)]
+struct Site {
+    slurm: Slurmrestd,
+    cloud: Cloud,
+    room: Mutex<Room>,
     wire: Wire,
 }
 
@@ -51,20 +60,36 @@ impl World {
         let wire = Wire::new();
         let slurm = Slurmrestd::start_on(wire.clone(), slurm).await?;
         let cloud = Cloud::start_on(wire.clone(), cloud).await?;
-        Ok(Self { slurm, cloud, room: Arc::default(), wire })
+        let (room, on) = (Mutex::default(), wire.clone());
+        let site = Arc::new(Site { slurm: slurm.clone(), cloud: cloud.clone(), room, wire: on });
+        Ok(Self { slurm, cloud, site, wire })
     }
 
     /// A second passes: in the cluster, then in the cloud, then in the machines.
     pub fn tick(&self) {
-        self.slurm.tick_alone();
-        self.cloud.tick_alone();
-        self.boot();
-        self.wire.tick();
+        self.site.tick();
     }
 
     /// So many seconds pass.
     pub fn ticks(&self, many: usize) {
         (0..many).for_each(|_| self.tick());
+    }
+
+    /// From now on a second also passes before each request is answered: a caller who asks one thing at a
+    /// time has the same conversation in every run.
+    pub fn tick_by_requests(&self) {
+        // the wire must not keep alive what is on it
+        let site = Arc::downgrade(&self.site);
+        self.wire.pace(move || site.upgrade().iter().for_each(|site| site.tick()));
+    }
+}
+
+impl Site {
+    fn tick(&self) {
+        self.slurm.tick_alone();
+        self.cloud.tick_alone();
+        self.boot();
+        self.wire.tick();
     }
 
     fn boot(&self) {

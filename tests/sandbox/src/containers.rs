@@ -14,8 +14,10 @@ use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt as
 use uuid::Uuid;
 
 use crate::files::ROOT;
+use crate::reaper;
 
-/// A container. Ended with `rm`: a drop comes when the runtime cannot ask the engine any more.
+/// A container. Ended with `rm`: a drop may come when the runtime cannot ask the engine any more.
+/// What is left when this process ends, however it does, goes a moment later.
 pub type Container = ContainerAsync<GenericImage>;
 
 /// Names and secrets of one run, so that runs do not meet.
@@ -41,7 +43,7 @@ impl Run {
         let id = Uuid::new_v4().simple().to_string()[..8].to_owned();
         let random = || [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
         Self {
-            network: format!("fleet-{id}"),
+            network: format!("fleet-{}-{id}", reaper::id()),
             controller: format!("ctl-{id}"),
             munge_key: STANDARD.encode([random(), random()].concat()),
             jwt_key: random(),
@@ -81,6 +83,8 @@ fn image(name: &str) -> anyhow::Result<GenericImage> {
 }
 
 async fn start(what: &str, request: ContainerRequest<GenericImage>) -> anyhow::Result<Container> {
+    reaper::ensure()?;
+    let request = request.with_label(reaper::KEY, reaper::id());
     request.start().await.with_context(|| format!("{what} cannot be started"))
 }
 
@@ -102,12 +106,13 @@ pub async fn slurm(run: &Run) -> anyhow::Result<(Container, String)> {
     Ok((container, format!("http://{address}:6820")))
 }
 
-/// Keystone, Glance, Placement and Nova. Keystone is at the returned URL.
+/// Keystone, Glance, Placement and Nova, from the image that the builder calls `name`: `openstack`
+/// (Nova 31) or `openstack-bookworm` (Nova 26). Keystone is at the returned URL.
 ///
 /// # Errors
 /// When it is not up in time.
-pub async fn openstack(run: &Run) -> anyhow::Result<(Container, String)> {
-    let request = image("openstack")?
+pub async fn openstack(run: &Run, name: &str) -> anyhow::Result<(Container, String)> {
+    let request = image(name)?
         .with_wait_for(WaitFor::message_on_stdout("READY"))
         .with_network(&run.network)
         .with_container_name(format!("os-{}", run.id))

@@ -79,7 +79,7 @@ impl Hub {
 
     /// The private key's file of a principal.
     #[must_use]
-    pub fn key_file(&self, principal: &str) -> PathBuf {
+    pub(crate) fn key_file(&self, principal: &str) -> PathBuf {
         self.folder.join(format!("{principal}.pem"))
     }
 
@@ -87,7 +87,7 @@ impl Hub {
     ///
     /// # Errors
     /// When its key cannot be read.
-    pub fn principal(&self, name: &str) -> anyhow::Result<Principal> {
+    fn principal(&self, name: &str) -> anyhow::Result<Principal> {
         let key = SecretString::from(std::fs::read_to_string(self.key_file(name))?);
         let audience = self.url.as_str().trim_end_matches('/').to_owned();
         Principal::new(name, &key, self.url.join("oauth/token")?, audience).map_err(anyhow::Error::msg)
@@ -96,7 +96,7 @@ impl Hub {
     /// The hub's API as a principal of the site.
     ///
     /// # Errors
-    /// As [`Self::principal`].
+    /// When its key cannot be read.
     pub fn api(&self, name: &str, site: &SiteId) -> anyhow::Result<clients::hub::Hub> {
         Ok(clients::hub::Hub::new(self.url.clone(), site.clone(), self.principal(name)?)?)
     }
@@ -104,7 +104,7 @@ impl Hub {
     /// The hub's API by hand, as a principal of the site.
     ///
     /// # Errors
-    /// As [`Self::principal`].
+    /// When its key cannot be read.
     pub fn by_hand(&self, name: &str) -> anyhow::Result<Api> {
         Api::new(&self.url, self.principal(name)?)
     }

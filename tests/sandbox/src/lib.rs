@@ -2,7 +2,7 @@
 //! and OpenStack imitated in this one, or the real ones in containers. The one harness: the demo and
 //! every test that needs more than one process start here.
 //!
-//! *Invariant*: nothing that is started here outlives this process; every wait is on state and ends
+//! *Invariant*: nothing that is started here outlives this process by more than a moment; every wait is on state and ends
 //! at a ceiling, with what was last seen; a port that is taken is an error that says which.
 
 mod api;
@@ -12,6 +12,7 @@ mod files;
 mod hub;
 mod machine_room;
 mod process;
+mod reaper;
 mod services;
 mod site;
 mod slurm;
@@ -25,6 +26,7 @@ pub use files::{binary, folder, tool};
 pub use hub::{Hub, PRINCIPALS, Scopes};
 pub use machine_room::MachineRoom;
 pub use process::{Process, check_ports, free_port, output};
+pub use reaper::label;
 pub use services::Services;
 pub use site::{Site, Systems, Tuning};
 pub use slurm::SlurmUser;

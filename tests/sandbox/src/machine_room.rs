@@ -84,9 +84,9 @@ impl MachineRoom {
     ///
     /// # Errors
     /// When a machine could not be started before, or cannot be ended.
-    pub async fn close(self) -> anyhow::Result<()> {
+    pub async fn close(mut self) -> anyhow::Result<()> {
         self.following.abort();
-        let ended = self.following.await;
+        let ended = (&mut self.following).await;
         let machines = std::mem::take(&mut *self.machines.lock().await);
         for machine in machines.into_values() {
             machine.rm().await?;
@@ -96,6 +96,12 @@ impl MachineRoom {
             Err(error) if !error.is_cancelled() => bail!("machine room: {error}"),
             Ok(Ok(())) | Err(_) => Ok(()),
         }
+    }
+}
+
+impl Drop for MachineRoom {
+    fn drop(&mut self) {
+        self.following.abort();
     }
 }
 

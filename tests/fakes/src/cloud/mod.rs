@@ -3,6 +3,7 @@
 //! *Invariant*: a machine has one server at most; whatever a machine is handed is in the events.
 
 mod action;
+mod application;
 mod create;
 mod glance;
 mod identity;
@@ -25,6 +26,7 @@ use uuid::Uuid;
 use crate::machine::Behaviour;
 use crate::serve::{self, Call, Reply, Servers};
 use crate::wire::{Service, Wire};
+use application::Application;
 use identity::Token;
 pub use options::{CloudOptions, FlavorSeed, ImageSeed, MachineSeed, Role};
 pub use server::{Event, EventKind};
@@ -44,6 +46,7 @@ struct Site {
     options: CloudOptions,
     urls: Urls,
     tokens: Vec<Token>,
+    applications: Vec<Application>,
     /// In the order of their creation.
     servers: Vec<Server>,
     events: Vec<Event>,
@@ -87,6 +90,7 @@ impl Cloud {
             options,
             urls: Urls { keystone: keystone_url, glance: glance_url, nova: nova_url },
             tokens: Vec::new(),
+            applications: Vec::new(),
             servers: Vec::new(),
             events: Vec::new(),
             now,
@@ -94,7 +98,7 @@ impl Cloud {
         }));
         let start = |listener, service, answer: fn(&mut Site, &Call) -> Reply| {
             let site = site.clone();
-            let answerer = Arc::new(move |call: &Call| {
+            let answerer = serve::at_once(move |call: &Call| {
                 let mut site = lock(&site);
                 let request = format!("req-{}", site.uuid("request"));
                 let reply = answer(&mut site, call).with("x-openstack-request-id", &request);
@@ -205,8 +209,13 @@ impl Site {
 
     /// Whether the call carries a token that is good.
     fn knows(&self, call: &Call) -> bool {
-        let token = call.header("x-auth-token");
-        token.is_some_and(|id| self.tokens.iter().any(|t| t.id == id && t.is_good()))
+        self.token(call).is_some()
+    }
+
+    /// The token that the call carries, if it is good.
+    fn token(&self, call: &Call) -> Option<&Token> {
+        let id = call.header("x-auth-token")?;
+        self.tokens.iter().find(|t| t.id == id && t.is_good())
     }
 
     fn clock(&self, second: i64, format: &str) -> String {

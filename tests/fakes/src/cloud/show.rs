@@ -5,8 +5,6 @@ use serde_json::{Value, json};
 use super::server::{Server, State};
 use super::{Role, Site, identity};
 
-/// The only user's id.
-const USER: &str = "5556a1e0fc244c9798d3048f5912867a";
 /// Of every server that is on a machine: one compute service has them all.
 const HOST_ID: &str = "44575df3d03a329e44e84e83139edea217a5259203aa7242ba3f9c2f";
 
@@ -39,7 +37,7 @@ pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
         "name": server.name,
         "status": server.status(),
         "tenant_id": identity::PROJECT,
-        "user_id": USER,
+        "user_id": identity::USER,
         "metadata": server.metadata,
         "hostId": if placed { HOST_ID } else { "" },
         "image": {"id": server.image, "links": bookmark("images", &server.image)},

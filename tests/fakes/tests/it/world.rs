@@ -111,6 +111,21 @@ async fn a_machine_whose_server_is_deleted_falls_silent() {
 }
 
 #[tokio::test]
+async fn time_that_is_counted_in_requests() {
+    let world = World::start(SlurmOptions::default(), CloudOptions::default()).await.unwrap();
+    let client = nova(&world.cloud).await;
+    world.tick_by_requests();
+    let id = create(&client, &server(&world.cloud, "node-1")).await;
+    let path = format!("/servers/{id}");
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        seen.push(client.get(&path).await.json()["server"]["status"].clone());
+    }
+    assert_eq!(seen, ["BUILD", "ACTIVE"]);
+    assert_eq!(slurm(&world.slurm, "root").get("/node/gpu-001").await.json()["nodes"][0]["name"], "gpu-001");
+}
+
+#[tokio::test]
 async fn a_machine_that_is_rebuilt_goes_away_and_registers_anew() {
     let world = adopted(Behaviour { rebuild: Rebuild::Takes(3), ..Behaviour::default() }, 3).await;
     let started = |world: &World| {
