@@ -6,13 +6,14 @@ use activities::resume::resume;
 use activities::{Attempt, Failure, World};
 use fakes::{Answer, Behaviour, EventKind, Fault, JobSeed, Registers};
 use futures::future::BoxFuture;
-use model::DeviceId;
+use model::{DeviceId, NodeSource};
 use serde_json::{Value, json};
 
 use crate::adopt::{MARK, registers_closed, request, state_of};
 use crate::poll;
+use crate::rebuild;
 use crate::resume::with_node;
-use crate::site::{Setup, Site, T, attempt, node, within_ceiling};
+use crate::site::{Setup, Site, T, attempt, node, row, within_ceiling};
 
 /// How the process dies at a request, or what it is not told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Case {
     }
 }
 
-pub(crate) const CASES: [Case; 5] = [
+pub(crate) const CASES: [Case; 7] = [
     Case {
         name: "adoption whose node registers closed",
         start: || Box::pin(registers_closed()),
@@ -96,6 +97,22 @@ pub(crate) const CASES: [Case; 5] = [
     Case {
         name: "adoption of a static node that runs a job",
         start: || Box::pin(static_and_busy()),
+        run: adoption,
+        again: (2, T + 60),
+        always: false,
+        end: |site| Box::pin(adopted(site)),
+    },
+    Case {
+        name: "adoption that rebuilds a node that runs a job",
+        start: || Box::pin(rebuild::changed_and_busy()),
+        run: adoption,
+        again: (2, T + 60),
+        always: false,
+        end: |site| Box::pin(adopted(site)),
+    },
+    Case {
+        name: "adoption of a node that is made by REST",
+        start: || Box::pin(created()),
         run: adoption,
         again: (2, T + 60),
         always: false,
@@ -133,7 +150,7 @@ fn tick(world: World, attempt: Attempt) -> Run {
 }
 
 /// Jobs run longer than the attempt that comes upon them.
-fn with_long_jobs() -> Setup {
+pub(crate) fn with_long_jobs() -> Setup {
     let mut setup = Setup::of(&["gpu-1"]);
     setup.slurm.job_ticks = Some(12);
     setup
@@ -152,6 +169,10 @@ async fn static_and_busy() -> Site {
     site.fakes.slurm.submit(JobSeed::on(&["gpu-1"]));
     site.fakes.tick();
     site
+}
+
+async fn created() -> Site {
+    Site::start(Setup { row: Some(row(NodeSource::Created)), ..Setup::of(&["gpu-1"]) }).await
 }
 
 /// What an adoption leaves: one server, which the hub has, ever launched once, and a closed node.

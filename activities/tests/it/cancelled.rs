@@ -62,14 +62,14 @@ fn closed(site: &Site, later: &[Request]) {
 
 #[tokio::test]
 async fn an_adoption_leaves_its_node_closed() {
-    for case in &CASES[..3] {
+    for case in &CASES[..5] {
         at_every_request(case, closed).await;
     }
 }
 
 #[tokio::test]
 async fn a_resumption_leaves_its_node_closed_under_our_mark_or_open() {
-    at_every_request(&CASES[3], |site, later| {
+    at_every_request(&CASES[5], |site, later| {
         assert_eq!(later, []);
         let state = site.fakes.slurm.state("gpu-1");
         let node = site.fakes.slurm.node("gpu-1").unwrap();
@@ -84,7 +84,7 @@ async fn a_resumption_leaves_its_node_closed_under_our_mark_or_open() {
 
 #[tokio::test]
 async fn a_tick_posts_whole_or_not_at_all() {
-    at_every_request(&CASES[4], |_, later| {
+    at_every_request(&CASES[6], |_, later| {
         // what was posted is true, and may be called good
         assert!(later.iter().all(|r| r.path.ends_with("/polls/")), "{later:?}");
     })

@@ -74,11 +74,21 @@ async fn an_adoption_of_a_static_node_broken_anywhere_spares_the_job() {
 }
 
 #[tokio::test]
-async fn a_resumption_broken_anywhere_ends_with_an_open_node() {
+async fn a_rebuild_broken_anywhere_ends_with_the_same_server_rebuilt_once() {
     every_cell(&CASES[3]).await;
 }
 
 #[tokio::test]
-async fn a_tick_broken_anywhere_is_made_good_by_the_next() {
+async fn an_adoption_of_a_node_made_by_rest_broken_anywhere_makes_one_node() {
     every_cell(&CASES[4]).await;
+}
+
+#[tokio::test]
+async fn a_resumption_broken_anywhere_ends_with_an_open_node() {
+    every_cell(&CASES[5]).await;
+}
+
+#[tokio::test]
+async fn a_tick_broken_anywhere_is_made_good_by_the_next() {
+    every_cell(&CASES[6]).await;
 }

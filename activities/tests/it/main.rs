@@ -18,6 +18,7 @@ mod plan_rebuild;
 mod plan_refusals;
 mod poll;
 mod poll_blind;
+mod rebuild;
 mod recorded_states;
 mod resume;
 mod site;

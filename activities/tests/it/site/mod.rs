@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use activities::{Attempt, World};
 use axum::Router;
+use clients::http::Http;
 use clients::hub::Hub;
 use clients::oauth::Principal;
 use clients::openstack::{Credentials, Networks, OpenStack, User};
@@ -20,12 +21,14 @@ use fakes::{Beside, Request, Service};
 use hub::config::{Client, Config, PublicKey, Scope};
 use hub::db::Store;
 use jiff::{SignedDuration, Timestamp};
-use model::{Device, DeviceId, NodeTemplate, PrincipalId, SiteId};
+use model::{Device, DeviceId, NodeTemplate, PrincipalId, Role, SiteId};
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-pub(crate) use setup::{Setup, device, node, row};
+pub(crate) use setup::{ANOTHER, Setup, device, node, row};
 
 /// When the first attempt of a test is started, in seconds of Unix time: before the hub's clock, which is
 /// the machine's.
@@ -44,7 +47,9 @@ pub(crate) struct Site {
     /// The hub as a person asks it, who may do everything: beside the wire.
     pub(crate) person: Hub,
     hub: Beside,
-    _aside: JoinSet<()>,
+    /// The hub, beside the wire.
+    aside: Url,
+    _serving: JoinSet<()>,
 }
 
 impl Site {
@@ -57,6 +62,7 @@ impl Site {
             Scope::DeviceConditionCreate,
             Scope::BootstrapConfigRead,
             Scope::BootstrapConfigCreate,
+            Scope::BootstrapConfigUpdate,
         ];
         let clients = [
             ("slurm-agent-lab", setup.agent),
@@ -65,15 +71,15 @@ impl Site {
         ];
         let router = hub::router(hub::Hub::new(config(clients), store, hub::clock::system()));
         let hub = fakes.beside("hub", router.clone()).await.unwrap();
-        let (base, aside) = serve(router).await;
-        let person = speaker(&base, "person");
+        let (aside, serving) = serve(router).await;
+        let person = speaker(&aside, "person");
         if let Some(row) = &setup.row {
             person.create_bootstrap_config(row).await.unwrap();
         }
         if setup.paced {
             fakes.tick_by_requests();
         }
-        Self { fakes, person, hub, _aside: aside }
+        Self { fakes, person, hub, aside, _serving: serving }
     }
 
     /// A process that has just started: nothing cached, no token.
@@ -159,6 +165,20 @@ impl Site {
         rows.iter().map(line).collect()
     }
 
+    /// The row of role `gpu` is changed, as HPC people do.
+    pub(crate) async fn change_row(&self, change: &Value) {
+        let role = Role::parse("gpu").unwrap();
+        let row = self.person.bootstrap_config(&role).await.unwrap().unwrap();
+        let http = Http::new(clients::Service::Hub).unwrap();
+        let token = principal(&self.aside, "person").token(&http, None).await.unwrap();
+        let path = format!("api/v1/sites/lab/slurm-bootstrap-configs/{}", row.id);
+        let patch = http.client().patch(self.aside.join(&path).unwrap()).json(change);
+        let patch =
+            patch.bearer_auth(token.expose_secret()).header("If-Match", format!("\"{}\"", row.revision));
+        let answer = http.send("change row", patch).await.unwrap();
+        assert_eq!(answer.status.as_u16(), 200, "{}", answer.text());
+    }
+
     /// When the last good tick was, in seconds of Unix time; `last` is the newest that was claimed.
     pub(crate) async fn good_at(&self, last: i64) -> Option<i64> {
         let claim = self.person.claim(Timestamp::from_second(last).unwrap()).await.unwrap().unwrap();
@@ -216,7 +236,10 @@ async fn serve(router: Router) -> (Url, JoinSet<()>) {
 
 /// The hub at `base` as this principal.
 fn speaker(base: &Url, id: &str) -> Hub {
+    Hub::new(base.clone(), lab(), principal(base, id)).unwrap()
+}
+
+fn principal(base: &Url, id: &str) -> Principal {
     let token = base.join("oauth/token").unwrap();
-    let principal = Principal::new(id, &KEY.0.clone().into(), token, ISSUER.to_owned()).unwrap();
-    Hub::new(base.clone(), lab(), principal).unwrap()
+    Principal::new(id, &KEY.0.clone().into(), token, ISSUER.to_owned()).unwrap()
 }

@@ -7,6 +7,8 @@ use model::{BootstrapDraft, DeviceId, NodeSource, Role, SiteId, UserData};
 
 /// The image of the row of role `gpu`.
 const IMAGE: &str = "slurm-node";
+/// Another one, which the row may come to name.
+pub(crate) const ANOTHER: &str = "slurm-node-b";
 
 /// What a site starts with.
 #[derive(Debug, Clone)]
@@ -41,7 +43,7 @@ impl Setup {
             worker: vec![Scope::BootstrapConfigRead],
             slurm: SlurmOptions { partitions: vec![partition], ..SlurmOptions::default() },
             cloud: CloudOptions {
-                images: vec![ImageSeed::new(IMAGE, "active"), queued],
+                images: vec![ImageSeed::new(IMAGE, "active"), ImageSeed::new(ANOTHER, "active"), queued],
                 machines: names.iter().map(machine).collect(),
                 ..CloudOptions::default()
             },
