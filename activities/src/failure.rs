@@ -86,6 +86,9 @@ codes! {
     /// The server failed, vanished, or is in a state that adoption does not leave by itself.
     /// *Do*: read its fault in Nova.
     ServerError = "openstack.server_error", Fleet;
+    /// Somebody has locked the server in Nova. Nothing was changed. *Do*: ask them; have them unlock
+    /// it (`openstack server unlock`).
+    Locked = "openstack.locked", Fleet;
     /// Two servers carry the device's mark, and nothing tells which is right. Nothing was deleted.
     /// *Do*: delete the wrong one.
     Ambiguous = "openstack.ambiguous", Fleet;
@@ -241,7 +244,11 @@ pub(crate) fn class(kind: &Kind) -> Class {
         }
         Kind::Throttled(after) => Class::RetryAfter(after.unwrap_or(Duration::from_secs(10))),
         Kind::Conflict(_) => Class::Retry,
-        Kind::Unauthenticated | Kind::Forbidden(_) | Kind::Rejected(_) | Kind::Secret(_) => Class::NeedsHuman,
+        Kind::Unauthenticated
+        | Kind::Forbidden(_)
+        | Kind::Locked(_)
+        | Kind::Rejected(_)
+        | Kind::Secret(_) => Class::NeedsHuman,
     }
 }
 
@@ -258,7 +265,7 @@ pub(crate) fn is_absorbed(kind: &Kind) -> bool {
         | Kind::Conflict(_)
         | Kind::Unauthenticated
         | Kind::Secret(_) => true,
-        Kind::Forbidden(_) | Kind::Rejected(_) => false,
+        Kind::Forbidden(_) | Kind::Locked(_) | Kind::Rejected(_) => false,
     }
 }
 
@@ -275,6 +282,7 @@ fn code(error: &Error) -> Code {
             Code::Quota
         }
         Kind::Rejected(detail) if detail.starts_with("slurmrestd serves none") => Code::NamingOrApiChanged,
+        Kind::Locked(_) => Code::Locked,
         Kind::Unauthenticated | Kind::Forbidden(_) => forbidden,
         Kind::Rejected(_) => refused,
         Kind::Malformed(_) => Code::ContractMalformed,
@@ -294,6 +302,7 @@ fn remedy(code: Code) -> &'static str {
         Code::OpenStackForbidden => "check the OpenStack user's password, roles and policy",
         Code::HubForbidden => "compare the principal's key and scopes with its registration at the hub",
         Code::Quota => "raise the project's quota",
+        Code::Locked => "ask who locked the server in Nova, and have them unlock it",
         Code::SecretMissing => "put the secret where the message says",
         Code::NamingOrApiChanged => "upgrade the satellite to one that speaks this slurmrestd",
         Code::SlurmRefused | Code::OpenStackRefused | Code::HubRefused => "read the service's words",

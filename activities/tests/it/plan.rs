@@ -44,6 +44,7 @@ pub(crate) fn server(id: &str, request: &str) -> Server {
         name: "gpu-1".to_owned(),
         status: ServerStatus::Active,
         task_state: None,
+        locked: false,
         image: "image-1".to_owned(),
         flavor_name: "bm.gpu".to_owned(),
         machine: Some("gpu-1.rack".to_owned()),

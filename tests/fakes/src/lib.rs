@@ -20,7 +20,7 @@ mod world;
 pub use beside::Beside;
 pub use cloud::{Cloud, CloudOptions, Event, EventKind, FlavorSeed, ImageSeed, MachineSeed, Role};
 pub use fault::{Answer, Fault};
-pub use machine::{Behaviour, Boot, Build, Destroy, Registers};
+pub use machine::{Behaviour, Boot, Build, Destroy, Rebuild, Registers};
 pub use slurm::{
     Controller, JobSeed, NodeSeed, PartitionSeed, Registration, SlurmOptions, Slurmrestd, token,
 };

@@ -3,6 +3,7 @@
 //! *Invariant*: a machine learns only what Nova's driver was handed, from the events; slurmctld learns
 //! of it only by its slurmd.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +39,8 @@ struct Room {
     /// So many events were seen to.
     seen: usize,
     booting: Vec<(Event, u64)>,
+    /// The node that each machine is, once its slurmd runs: a rebuild may give it another name.
+    running: BTreeMap<String, String>,
 }
 
 impl Deref for World {
@@ -98,9 +101,15 @@ impl Site {
             room.booting.retain(|(b, _)| b.node != event.node);
             let boot = self.cloud.behaviour(&event.node).unwrap_or_default().boot;
             match (event.kind, boot) {
-                (EventKind::Destroy, _) => self.slurm.stop_slurmd(&event.hostname),
-                (EventKind::Spawn, Boot::Never) => {}
-                (EventKind::Spawn, Boot::Takes(ticks)) => room.booting.push((event.clone(), ticks)),
+                (EventKind::Destroy | EventKind::PowerOff, _) => {
+                    if let Some(node) = room.running.remove(&event.node) {
+                        self.slurm.stop_slurmd(&node);
+                    }
+                }
+                (EventKind::Spawn | EventKind::PowerOn, Boot::Never) => {}
+                (EventKind::Spawn | EventKind::PowerOn, Boot::Takes(ticks)) => {
+                    room.booting.push((event.clone(), ticks));
+                }
             }
         }
         room.seen = events.len();
@@ -110,6 +119,7 @@ impl Site {
         for (event, _) in up {
             let behaviour = self.cloud.behaviour(&event.node).unwrap_or_default();
             let told = event.metadata.get("fleet_slurm_conf");
+            room.running.insert(event.node, event.hostname.clone());
             self.slurm.register(&Registration {
                 node: event.hostname,
                 conf: behaviour.conf(told.map(String::as_str)),

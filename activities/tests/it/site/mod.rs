@@ -14,7 +14,7 @@ use activities::{Attempt, World};
 use axum::Router;
 use clients::hub::Hub;
 use clients::oauth::Principal;
-use clients::openstack::{Credentials, Networks, OpenStack};
+use clients::openstack::{Credentials, Networks, OpenStack, User};
 use clients::slurm::{Slurm, Token};
 use fakes::{Beside, Request, Service};
 use hub::config::{Client, Config, PublicKey, Scope};
@@ -110,11 +110,10 @@ impl Site {
 
     /// The project with this password.
     pub(crate) fn openstack_with(&self, password: &str) -> OpenStack {
-        let credentials = Credentials {
-            username: "deployer".to_owned(),
+        let credentials = Credentials::Password {
+            user: User { name: "deployer".to_owned(), domain: "Default".to_owned() },
             password: password.to_owned().into(),
             project: "lab".to_owned(),
-            user_domain: "Default".to_owned(),
             project_domain: "Default".to_owned(),
         };
         OpenStack::new(Url::parse(&self.fakes.cloud.keystone_url()).unwrap(), credentials, None).unwrap()
