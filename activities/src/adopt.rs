@@ -113,7 +113,8 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     }
     wait_active(world, attempt, &target, &server.id).await?;
     let mut registered = wait_registered(world, attempt, request, &target, &server).await?;
-    if registered.opened || registered.node.tokens.is_busy() {
+    let in_use = is_by(&server, request) && registered.node.tokens.is_busy();
+    if registered.opened || in_use {
         outcome.warnings.push("opened at registration".to_owned());
         attempt.step("wait_empty", Code::NodeBusy)?;
         registered.node = wait_empty(world, attempt, registered.node).await?;

@@ -191,7 +191,7 @@ async fn a_rebuild_that_fails_on_the_machine_says_so_and_the_next_request_tries_
 #[tokio::test]
 async fn a_rebuild_answered_500_and_accepted_is_not_sent_again() {
     let site = changed().await;
-    site.fakes.fault(action(Answer::DoneBut(500)));
+    site.fakes.fault(action(Answer::DoneButStatus { code: 500, body: json!(null) }));
     let outcome = run(&site, 1).await.unwrap();
     assert_rebuilt(&site, &outcome);
     assert_eq!(site.count("POST", "/action"), 1);
