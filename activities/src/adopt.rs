@@ -113,7 +113,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     }
     wait_active(world, attempt, &target, &server.id).await?;
     let mut registered = wait_registered(world, attempt, request, &target, &server).await?;
-    let in_use = is_by(&server, request) && registered.node.tokens.is_busy();
+    let in_use = Made::by(&request.id, &server).is_some() && registered.node.tokens.is_busy();
     if registered.opened || in_use {
         outcome.warnings.push("opened at registration".to_owned());
         attempt.step("wait_empty", Code::NodeBusy)?;

@@ -1,5 +1,6 @@
 //! Adoption makes one server, whatever is lost, and cleans up only what never ran.
 
+use activities::plan::Made;
 use activities::{Class, Code};
 use clients::openstack::{Networks, NewServer};
 use fakes::{Answer, Behaviour, Build, Fault, Service};
