@@ -3,18 +3,12 @@
 //! What is started here is real: Temporal's dev server, `fleet-hub`, `satellite`, SLURM, Keystone,
 //! Glance, Placement and Nova. Every wait is on state, with a ceiling that says what was last seen.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where it unwraps")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod adopt_real;
-mod cloud;
 mod command_line;
-mod containers;
 mod contract;
-mod fleet;
-mod machine_room;
-mod processes;
 mod scan;
-mod slurm;
 mod wait;
 mod watch;
 mod workflow;

@@ -1,25 +1,14 @@
-//! Waiting on state.
-
-use std::future::Future;
-use std::time::{Duration, Instant};
+//! Waiting on state, as a test does it: it fails.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 /// Looks until it is there; past the ceiling it panics with what was last seen.
-pub(crate) async fn eventually<T, F>(what: &str, ceiling: Duration, mut look: impl FnMut() -> F) -> T
+pub(crate) async fn eventually<T, F>(what: &str, ceiling: Duration, look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, String>>,
 {
-    let started = Instant::now();
-    loop {
-        match look().await {
-            Ok(value) => return value,
-            Err(seen) if started.elapsed() > ceiling => {
-                panic!("{what}: not within {ceiling:?}; last seen: {seen}")
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
-        }
-    }
+    sandbox::eventually(what, ceiling, look).await.unwrap_or_else(|seen| panic!("{seen}"))
 }
 
 /// An HTTP client, with TLS set up as the satellite does it.

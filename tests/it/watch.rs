@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sandbox::{Process, Temporal, folder, free_port};
 use serde_json::Value;
 
 use crate::command_line::{settings, worker};
-use crate::processes::{Process, Temporal, folder, free_port};
 use crate::wait::{eventually, http};
 
 /// Where a worker listens, as its log says.
@@ -48,17 +48,17 @@ fn jwt(ends: i64) -> String {
 
 #[tokio::test]
 async fn it_is_ready_while_temporal_answers_and_the_slurm_token_is_usable() {
-    let folder = folder("ready");
-    let port = free_port();
+    let folder = folder("it/ready").unwrap();
+    let port = free_port().unwrap();
     settings(&folder, &format!("127.0.0.1:{port}"));
     let token = folder.join("token");
     std::fs::write(&token, jwt(4_000_000_000)).unwrap();
-    let process = Process::start(&folder, "worker", &mut worker(&folder));
+    let process = worker(&folder);
     let at = Port::of(&process).await;
     assert_eq!(at.get("/livez").await, (200, "alive\n".to_owned()));
     assert_eq!(at.get("/readyz").await, (503, "worker: waits for Temporal\n".to_owned()));
 
-    let temporal = Temporal::start_on(&folder, "lab", port).await;
+    let temporal = Temporal::start(&folder, "lab", port, None).await.unwrap();
     at.says(200, "ready\n").await;
 
     let place = format!("SLURM token file {}", token.display());
@@ -78,13 +78,13 @@ async fn it_is_ready_while_temporal_answers_and_the_slurm_token_is_usable() {
 
 #[tokio::test]
 async fn metrics_are_ours_and_temporals_on_one_page() {
-    let folder = folder("metrics");
-    let temporal = Temporal::start(&folder, "lab").await;
+    let folder = folder("it/metrics").unwrap();
+    let temporal = Temporal::start(&folder, "lab", free_port().unwrap(), None).await.unwrap();
     settings(&folder, &temporal.address);
     let file = folder.join("site.toml");
     let text = std::fs::read_to_string(&file).unwrap() + "[poll]\nevery_seconds = 1\n";
     std::fs::write(file, text).unwrap();
-    let process = Process::start(&folder, "worker", &mut worker(&folder));
+    let process = worker(&folder);
     let at = Port::of(&process).await;
     let (status, page) = at.get("/metrics").await;
     assert_eq!((status, page.contains("token_expires_in")), (200, false), "{page}");
@@ -113,15 +113,15 @@ async fn metrics_are_ours_and_temporals_on_one_page() {
 
 #[tokio::test]
 async fn a_port_that_is_taken_ends_the_worker_and_names_the_setting() {
-    let folder = folder("taken");
-    settings(&folder, &format!("127.0.0.1:{}", free_port()));
+    let folder = folder("it/taken").unwrap();
+    settings(&folder, &format!("127.0.0.1:{}", free_port().unwrap()));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let file = folder.join("site.toml");
     let text = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1:0", &address.to_string());
     std::fs::write(file, text).unwrap();
-    let mut process = Process::start(&folder, "worker", &mut worker(&folder));
-    assert_eq!(process.ended(Duration::from_secs(20)).await.code(), Some(1));
+    let mut process = worker(&folder);
+    assert_eq!(process.ended(Duration::from_secs(20)).await.unwrap().code(), Some(1));
     let said = format!("http.listen: {address} cannot be listened on; free it, or set another: ");
     assert!(process.text().contains(&said), "{}", process.text());
 }

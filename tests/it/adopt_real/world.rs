@@ -1,68 +1,43 @@
 //! Everything that an adoption touches, real, in one run of its own.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use sandbox::{
+    Container, Hub, PRINCIPALS, Process, Services, Site, SlurmUser, Temporal, Tuning, binary, exec, folder,
+    free_port,
+};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::cloud::Cloud;
-use crate::containers::{self, Container, Run, exec};
-use crate::fleet::{Hub, Site};
-use crate::machine_room::MachineRoom;
-use crate::processes::Temporal;
-use crate::slurm::SlurmUser;
 use crate::wait::say;
 
-/// The user-data of the GPU role: what HPC people write.
-pub(crate) fn user_data(run: &Run) -> String {
-    include_str!("../../images/node/user-data.example")
-        .replace("MUNGE_KEY_BASE64", &run.munge_key)
-        .replace("CONTROLLER:6817", &format!("{}:6817", run.controller))
-}
-
-fn folder(run: &Run) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/it").join(&run.id);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+/// The worker's log shows every call.
+const TUNING: Tuning = Tuning { poll_seconds: 3, http_port: 0, log: "info,clients=debug" };
 
 /// Everything of one run.
 pub(super) struct World {
-    pub(super) run: Run,
     pub(super) folder: PathBuf,
     pub(super) temporal: Temporal,
     pub(super) hub: Hub,
-    pub(super) slurm: Container,
-    pub(super) openstack: Arc<Container>,
-    pub(super) room: MachineRoom,
+    pub(super) services: Services,
+    pub(super) site: Site,
     pub(super) root: SlurmUser,
-    pub(super) slurm_url: String,
-    pub(super) cloud: Cloud,
-    pub(super) openstack_password: String,
     pub(super) gpu_row: Value,
-    pub(super) image: String,
 }
 
 impl World {
     pub(super) async fn start() -> Self {
-        let run = Run::new();
-        let folder = folder(&run);
-        say(&format!("starting Temporal, SLURM 26.05 and OpenStack; logs in target/it/{}", run.id));
+        let name = format!("it/adopt-{}", &Uuid::new_v4().simple().to_string()[..8]);
+        let folder = folder(&name).unwrap();
+        say(&format!("starting Temporal, SLURM 26.05 and OpenStack; logs in target/{name}"));
         let started = Instant::now();
-        let (temporal, (slurm, slurm_url), (openstack, keystone_url)) = tokio::join!(
-            Temporal::start(&folder, "lab"),
-            containers::slurm(&run),
-            containers::openstack(&run)
-        );
+        let (temporal, services) =
+            tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(say));
+        let (temporal, services) = (temporal.unwrap(), services.unwrap());
         say(&format!("all three are up after {} s", started.elapsed().as_secs()));
-        let openstack = Arc::new(openstack);
-        let openstack_password = uuid::Uuid::new_v4().to_string();
-        let cloud = Cloud::log_in(&keystone_url).await;
-        cloud.set_password(&openstack_password).await;
-        let image = cloud.image("slurm-node-a").await;
         let device = |id: &str, role: &str, machine: &str| json!({"id": id, "site_id": "lab", "name": id, "role": role, "nova_host": machine});
         let devices = json!([
             device("gpu-001", "gpu", "node-1"),
@@ -70,77 +45,56 @@ impl World {
             device("cpu-001", "cpu", "node-3"),
             device("gpu-003", "gpu", "node-4"),
         ]);
-        let hub = Hub::start(&folder, &temporal, &devices).await;
-        let root =
-            SlurmUser { url: slurm_url.clone(), name: "root".to_owned(), token: run.slurm_token("root") };
+        let hub = Hub::start(&folder, &temporal, port(), &PRINCIPALS, &devices).await.unwrap();
+        let site = Site::configure(&folder, &temporal, &hub, &services.systems, TUNING).unwrap();
+        let root = services.user("root").unwrap();
         let gpu_row = json!({
-            "device_role": "gpu", "image": image, "flavor": "bm.small",
+            "device_role": "gpu", "image": services.image, "flavor": "bm.small",
             "features": ["dyn", "h100"], "gres": "gpu:h100:4",
-            "user_data": STANDARD.encode(user_data(&run)), "node_source": "registers",
+            "user_data": STANDARD.encode(services.run.user_data()), "node_source": "registers",
         });
-        let room = MachineRoom::open(run.clone(), openstack.clone());
-        Self {
-            run,
-            folder,
-            temporal,
-            hub,
-            slurm,
-            openstack,
-            room,
-            root,
-            slurm_url,
-            cloud,
-            openstack_password,
-            gpu_row,
-            image,
-        }
+        Self { folder, temporal, hub, services, site, root, gpu_row }
     }
 
-    pub(super) fn site(&self) -> Site<'_> {
-        Site {
-            folder: &self.folder,
-            temporal: &self.temporal,
-            hub: &self.hub,
-            slurm_url: &self.slurm_url,
-            slurm_token: &self.root.token,
-            keystone_url: &self.cloud.keystone,
-            openstack_password: &self.openstack_password,
-        }
-    }
-
-    pub(super) fn user(&self, name: &str) -> SlurmUser {
-        SlurmUser { url: self.slurm_url.clone(), name: name.to_owned(), token: self.run.slurm_token(name) }
+    pub(super) fn worker(&self) -> Process {
+        self.site.worker(&binary("satellite").unwrap()).unwrap()
     }
 
     /// How many writes each system has seen: node updates by slurmctld, calls that are no GET by
     /// Nova and Glance.
     pub(super) async fn writes(&self) -> [usize; 3] {
-        let count = |text: String| text.trim().parse::<usize>().unwrap();
         let slurm = "grep -cE 'update_node|_slurm_rpc_update_node' /var/log/slurm/slurmctld.log || true";
         let of = |service: &str| {
             format!("grep -hcE '(POST|PUT|PATCH|DELETE) /v2' /var/log/os/{service}-uwsgi.log || true")
         };
+        let openstack = &self.services.openstack;
         [
-            count(exec(&self.slurm, &["sh", "-c", slurm]).await),
-            count(exec(&self.openstack, &["sh", "-c", &of("nova-api")]).await),
-            count(exec(&self.openstack, &["sh", "-c", &of("glance")]).await),
+            count(&self.services.slurm, slurm).await,
+            count(openstack, &of("nova-api")).await,
+            count(openstack, &of("glance")).await,
         ]
     }
 
     /// How many calls of any kind OpenStack has seen from others than itself.
     pub(super) async fn keystone_logins(&self) -> usize {
         let script = "grep -hcE 'POST /v3/auth/tokens' /var/log/os/keystone-uwsgi.log || true";
-        exec(&self.openstack, &["sh", "-c", script]).await.trim().parse().unwrap()
+        count(&self.services.openstack, script).await
     }
 
     pub(super) async fn end(self) {
-        self.room.close().await;
-        self.slurm.rm().await.unwrap();
-        Arc::into_inner(self.openstack).unwrap().rm().await.unwrap();
+        self.services.end().await.unwrap();
     }
 
     pub(super) async fn spawns(&self, machine: &str) -> Vec<Value> {
         let of = |e: &Value| e["kind"] == "spawn" && e["node"] == machine;
-        self.room.events().await.into_iter().filter(of).collect()
+        self.services.room.events().await.unwrap().into_iter().filter(of).collect()
     }
+}
+
+fn port() -> u16 {
+    free_port().unwrap()
+}
+
+async fn count(container: &Container, script: &str) -> usize {
+    exec(container, &["sh", "-c", script]).await.unwrap().trim().parse().unwrap()
 }

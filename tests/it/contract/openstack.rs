@@ -9,11 +9,10 @@ use clients::openstack::{Credentials, OpenStack};
 use fakes::CloudOptions;
 use futures::FutureExt as _;
 use reqwest::{Client, Method};
+use sandbox::{Cloud, Container, Run, exec};
 use serde_json::{Value, json};
 
 use super::{Findings, Got};
-use crate::cloud::Cloud;
-use crate::containers::{self, Container, Run, exec};
 use crate::wait::{eventually, http};
 
 const CEILING: Duration = Duration::from_secs(60);
@@ -50,8 +49,8 @@ async fn contract_openstack_fake() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contract_openstack_real() {
-    let (container, keystone) = containers::openstack(&Run::new()).await;
-    let image = Cloud::log_in(&keystone).await.image("slurm-node-a").await;
+    let (container, keystone) = sandbox::openstack(&Run::new()).await.unwrap();
+    let image = Cloud::log_in(&keystone).await.unwrap().image("slurm-node-a").await.unwrap();
     holds(Subject::new(keystone, image, Site::Real(container.into()))).await;
 }
 
@@ -80,7 +79,7 @@ impl Subject {
     async fn slow(&self, machine: &str) {
         if let Site::Real(container) = &self.site {
             let script = format!("printf '{{\"delay\": 4}}' > /var/lib/lab/behave/{machine}.json");
-            exec(container, &["sh", "-c", &script]).await;
+            exec(container, &["sh", "-c", &script]).await.unwrap();
         }
     }
 

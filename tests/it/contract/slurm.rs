@@ -9,12 +9,11 @@ use clients::slurm::{Slurm, Token};
 use fakes::{Registration, SlurmOptions, Slurmrestd};
 use futures::FutureExt as _;
 use reqwest::{Client, Method, RequestBuilder};
+use sandbox::{Container, Run, SlurmUser};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::{Findings, Got};
-use crate::containers::{self, Container, Run};
-use crate::slurm::SlurmUser;
 use crate::wait::{eventually, http};
 
 const CEILING: Duration = Duration::from_secs(60);
@@ -46,8 +45,8 @@ async fn contract_slurm_fake() {
 #[tokio::test(flavor = "multi_thread")]
 async fn contract_slurm_real() {
     let run = Run::new();
-    let (controller, url) = containers::slurm(&run).await;
-    let (root, alice) = (run.slurm_token("root"), run.slurm_token("alice"));
+    let (controller, url) = sandbox::slurm(&run).await.unwrap();
+    let (root, alice) = (run.slurm_token("root").unwrap(), run.slurm_token("alice").unwrap());
     let cluster = Cluster::Real { run: run.into(), controller: controller.into(), nodes: Mutex::default() };
     holds(Subject::new(url, root, alice, cluster)).await;
 }
@@ -83,9 +82,9 @@ impl Subject {
                 assert!(fake.register(&Registration { node: name.to_owned(), conf, gpus: None }));
             }
             Cluster::Real { run, nodes, .. } => {
-                let user_data = crate::adopt_real::user_data(run).into_bytes();
+                let user_data = run.user_data().into_bytes();
                 let metadata = json!({"fleet_slurm_conf": CONF});
-                let node = containers::node(run, name, name, user_data, &metadata).await;
+                let node = sandbox::node(run, name, name, user_data, &metadata).await.unwrap();
                 nodes.lock().await.push(node);
             }
         }
@@ -128,12 +127,12 @@ impl Subject {
 
     fn user(&self, name: &str) -> SlurmUser {
         let token = if name == "root" { &self.root } else { &self.alice };
-        SlurmUser { url: self.url.clone(), name: name.to_owned(), token: token.clone() }
+        SlurmUser::new(&self.url, name, token.clone()).unwrap()
     }
 
     /// Our own client.
     fn client(&self, name: &str) -> Slurm {
-        let SlurmUser { url, name, token } = self.user(name);
+        let SlurmUser { url, name, token, .. } = self.user(name);
         let token = Token::in_environment("SLURM_JWT", token.into());
         Slurm::new(url.parse().unwrap(), name, token).unwrap()
     }

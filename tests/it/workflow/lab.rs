@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::{DeviceId, SiteId};
 use proto::{Proto, names};
+use sandbox::{Temporal, folder, free_port};
 use temporalio_client::errors::WorkflowGetResultError;
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, UntypedSignal, UntypedWorkflow, WorkflowHandle,
@@ -16,10 +17,10 @@ use temporalio_common::protos::temporal::api::common::v1::Payload;
 use temporalio_sdk::{Runtime, Worker as SdkWorker, WorkerOptions};
 use tokio::sync::oneshot;
 use url::Url;
+use uuid::Uuid;
 
 use super::mock::{Activities, Mocks};
 use super::script::Failure;
-use crate::processes::{Temporal, folder};
 use crate::wait::eventually;
 
 /// Longer than any deadline in these tests.
@@ -39,7 +40,8 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) async fn start() -> Self {
-        let temporal = Temporal::start(&folder("workflow"), "lab").await;
+        let folder = folder(&format!("it/workflow-{}", Uuid::new_v4().simple())).unwrap();
+        let temporal = Temporal::start(&folder, "lab", free_port().unwrap(), None).await.unwrap();
         let url: Url = format!("http://{}", temporal.address).parse().unwrap();
         let mocks = Arc::new(Mocks::default());
         let worker = Worker::start(url.clone(), mocks.clone());

@@ -22,14 +22,24 @@ pub(crate) enum End {
     Failed(FailureView),
 }
 
-/// Starts the adoption of a device and says each step.
-pub(crate) async fn adopt(hub: &Hub, device: &DeviceId) -> anyhow::Result<End> {
+impl End {
+    /// Fails if the adoption did.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Adopted => Ok(()),
+            Self::Failed(failure) => bail!("an adoption failed: {}: {}", failure.code, failure.message),
+        }
+    }
+}
+
+/// Starts the adoption of a device, with this deadline, and says each step.
+pub(crate) async fn adopt(hub: &Hub, device: &DeviceId, deadline: Duration) -> anyhow::Result<End> {
     let request = RequestId::parse(&format!("demo-{device}"))?;
     let start = StartRequest {
         verb: Verb::Adopt,
         reason: DrainReason::parse("the demo")?,
         dry_run: false,
-        deadline_seconds: Some(120),
+        deadline_seconds: Some(u32::try_from(deadline.as_secs())?),
     };
     let mut view = hub.start(device, &request, &start).await?;
     let mut said = String::new();

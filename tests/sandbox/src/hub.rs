@@ -5,16 +5,20 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clients::oauth::Principal;
 use model::SiteId;
 use secrecy::SecretString;
 use serde_json::Value;
-use tokio::process::Command;
 use url::Url;
 
-use crate::process::{Process, binary};
+use crate::api::Api;
+use crate::files::binary;
+use crate::process::{Process, output};
 use crate::temporal::Temporal;
+
+/// It answers within this.
+const CEILING: Duration = Duration::from_secs(30);
 
 /// A principal's name and its scopes.
 pub type Scopes = (&'static str, &'static [&'static str]);
@@ -30,7 +34,8 @@ pub const PRINCIPALS: [Scopes; 4] = [
 /// A running hub.
 #[derive(Debug)]
 pub struct Hub {
-    process: Process,
+    /// `fleet-hub`.
+    pub process: Process,
     /// Its root URL.
     pub url: Url,
     folder: PathBuf,
@@ -54,39 +59,24 @@ impl Hub {
         std::fs::write(&config, settings(folder, temporal, port, principals, devices)?)?;
         let file = folder.join("devices.json");
         std::fs::write(&file, devices.to_string())?;
-        let import = Command::new(binary("fleet-hub")?)
-            .args(["import", "--config"])
-            .args([&config, &file])
-            .output()
-            .await?;
-        if !import.status.success() {
-            bail!("fleet-hub import: {}", String::from_utf8_lossy(&import.stderr));
-        }
+        let mut import = std::process::Command::new(binary("fleet-hub")?);
+        output(import.args(["import", "--config"]).args([&config, &file]))?;
         let arguments = ["serve", "--config", config.to_str().context("folder")?];
         let mut process = Process::start(folder, "hub", &binary("fleet-hub")?, &arguments)?;
         let http = clients::http::Http::new(clients::Service::Hub)?;
-        loop {
-            process.check()?;
-            let health = http.client().get(url.join("healthz")?);
-            if http.send("healthz", health).await.is_ok_and(|a| a.status.is_success()) {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        let healthz = url.join("healthz")?;
+        let look = || async {
+            let answer = http.send("healthz", http.client().get(healthz.clone())).await;
+            let status = answer.map_err(|e| e.to_string())?.status;
+            status.is_success().then_some(()).ok_or_else(|| status.to_string())
+        };
+        process.until("the hub is up", CEILING, look).await?;
         Ok(Self { process, url, folder: folder.to_owned() })
-    }
-
-    /// Fails if it has ended by itself.
-    ///
-    /// # Errors
-    /// See above.
-    pub fn check(&mut self) -> anyhow::Result<()> {
-        self.process.check()
     }
 
     /// The private key's file of a principal.
     #[must_use]
-    pub fn key_file(&self, principal: &str) -> PathBuf {
+    pub(crate) fn key_file(&self, principal: &str) -> PathBuf {
         self.folder.join(format!("{principal}.pem"))
     }
 
@@ -94,7 +84,7 @@ impl Hub {
     ///
     /// # Errors
     /// When its key cannot be read.
-    pub fn principal(&self, name: &str) -> anyhow::Result<Principal> {
+    fn principal(&self, name: &str) -> anyhow::Result<Principal> {
         let key = SecretString::from(std::fs::read_to_string(self.key_file(name))?);
         let audience = self.url.as_str().trim_end_matches('/').to_owned();
         Principal::new(name, &key, self.url.join("oauth/token")?, audience).map_err(anyhow::Error::msg)
@@ -103,9 +93,17 @@ impl Hub {
     /// The hub's API as a principal of the site.
     ///
     /// # Errors
-    /// As [`Self::principal`].
+    /// When its key cannot be read.
     pub fn api(&self, name: &str, site: &SiteId) -> anyhow::Result<clients::hub::Hub> {
         Ok(clients::hub::Hub::new(self.url.clone(), site.clone(), self.principal(name)?)?)
+    }
+
+    /// The hub's API by hand, as a principal of the site.
+    ///
+    /// # Errors
+    /// When its key cannot be read.
+    pub fn by_hand(&self, name: &str) -> anyhow::Result<Api> {
+        Api::new(&self.url, self.principal(name)?)
     }
 }
 

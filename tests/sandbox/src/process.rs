@@ -3,10 +3,13 @@
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use tokio::process::{Child, Command};
+
+use crate::wait::while_going;
 
 /// A running child. Killed when dropped, and by the kernel should this process die first.
 #[derive(Debug)]
@@ -18,7 +21,9 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `program` with its output in `folder/name.log`.
+    /// Starts `program` with its output in `folder/name.log`, which is appended to.
+    ///
+    /// Not from a thread that ends: the kernel takes a child's parent to be the thread that made it.
     ///
     /// # Errors
     /// When the log or the program cannot be opened.
@@ -53,40 +58,71 @@ impl Process {
     /// See above.
     pub fn check(&mut self) -> anyhow::Result<()> {
         let Some(status) = self.child.try_wait()? else { return Ok(()) };
-        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let log = self.text();
         let tail: Vec<&str> = log.lines().rev().take(5).collect();
         let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n  ");
         bail!("{} ended with {status}; the end of {}:\n  {tail}", self.name, self.log.display());
     }
+
+    /// Looks until it is there, while the process runs.
+    ///
+    /// # Errors
+    /// As [`Self::check`]; past the ceiling, with what was last seen.
+    pub async fn until<T, F>(
+        &mut self,
+        what: &str,
+        ceiling: Duration,
+        look: impl FnMut() -> F,
+    ) -> anyhow::Result<T>
+    where
+        F: Future<Output = Result<T, String>>,
+    {
+        while_going(|| self.check(), what, ceiling, look).await
+    }
+
+    /// Sends it a signal, such as `-TERM`.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn signal(&self, signal: &str) -> anyhow::Result<()> {
+        let id = self.id()?.to_string();
+        let status = std::process::Command::new("kill").args([signal, &id]).status()?;
+        ensure!(status.success(), "kill {signal} {id} ({}): {status}", self.name);
+        Ok(())
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// Past the ceiling.
+    pub async fn ended(&mut self, ceiling: Duration) -> anyhow::Result<ExitStatus> {
+        let ended = tokio::time::timeout(ceiling, self.child.wait()).await;
+        Ok(ended.with_context(|| format!("{} still runs after {ceiling:?}", self.name))??)
+    }
+
+    /// Its process id.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn id(&self) -> anyhow::Result<u32> {
+        self.child.id().with_context(|| format!("{} has ended", self.name))
+    }
+
+    /// What it has written so far.
+    #[must_use]
+    pub fn text(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
 }
 
-/// A binary of this workspace, beside the one that runs; beside its folder for a test's.
+/// Runs a command to its end and returns its stdout.
 ///
 /// # Errors
-/// When it has not been built.
-pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let mut folder = own.parent().context("a folder")?;
-    if folder.ends_with("deps") {
-        folder = folder.parent().context("a folder")?;
-    }
-    let path = folder.join(name);
-    if !path.exists() {
-        bail!("{} is missing: run `cargo build --workspace --bins`", path.display());
-    }
-    Ok(path)
-}
-
-/// A tool that `make tools` installs.
-///
-/// # Errors
-/// When it is not there.
-pub fn tool(name: &str) -> anyhow::Result<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin").join(name);
-    if !path.exists() {
-        bail!("{} is missing: run `make tools`", path.display());
-    }
-    Ok(path)
+/// When it cannot be started, or fails: with its stderr.
+pub fn output(command: &mut std::process::Command) -> anyhow::Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// A port that is free now.

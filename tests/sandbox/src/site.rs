@@ -1,11 +1,13 @@
-//! The site's settings and its worker.
+//! The site's settings, its worker, and the command line of its people.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context as _;
 
+use crate::files::binary;
 use crate::hub::Hub;
-use crate::process::{Process, binary};
+use crate::process::Process;
 use crate::temporal::Temporal;
 
 /// Where the worker finds the site's systems.
@@ -21,11 +23,24 @@ pub struct Systems {
     pub password: String,
 }
 
+/// What differs between the workers of one site.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuning {
+    /// Seconds between two polls.
+    pub poll_seconds: u32,
+    /// The port of its probes and metrics; 0 for any.
+    pub http_port: u16,
+    /// The filter of its log.
+    pub log: &'static str,
+}
+
 /// A site that is configured.
 #[derive(Debug)]
 pub struct Site {
     folder: PathBuf,
     settings: PathBuf,
+    hub: String,
+    key_file: PathBuf,
 }
 
 impl Site {
@@ -38,8 +53,7 @@ impl Site {
         temporal: &Temporal,
         hub: &Hub,
         systems: &Systems,
-        poll_seconds: u32,
-        http_port: u16,
+        tuning: Tuning,
     ) -> anyhow::Result<Self> {
         std::fs::write(folder.join("slurm-token"), &systems.slurm_token)?;
         std::fs::write(folder.join("openstack-password"), &systems.password)?;
@@ -51,20 +65,40 @@ impl Site {
              [slurm]\nurl = \"{}\"\nuser = \"root\"\ntoken_file = \"slurm-token\"\n\
              [openstack]\nauth_url = \"{}\"\nusername = \"deployer\"\npassword_file = \"openstack-password\"\n\
              project = \"lab\"\nnetworks = \"none\"\n\
-             [poll]\nevery_seconds = {poll_seconds}\n[http]\nlisten = \"127.0.0.1:{http_port}\"\n",
-            temporal.address, temporal.namespace, hub.url, systems.slurm, systems.keystone
+             [poll]\nevery_seconds = {}\n[http]\nlisten = \"127.0.0.1:{}\"\n[log]\nfilter = \"{}\"\n",
+            temporal.address,
+            temporal.namespace,
+            hub.url,
+            systems.slurm,
+            systems.keystone,
+            tuning.poll_seconds,
+            tuning.http_port,
+            tuning.log
         );
         let settings = folder.join("site.toml");
         std::fs::write(&settings, text)?;
-        Ok(Self { folder: folder.to_owned(), settings })
+        let key_file = hub.key_file("fleet-squad");
+        Ok(Self { folder: folder.to_owned(), settings, hub: hub.url.to_string(), key_file })
     }
 
-    /// Starts `satellite worker`.
+    /// Starts `satellite worker`, this build of it.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn worker(&self) -> anyhow::Result<Process> {
+    pub fn worker(&self, satellite: &Path) -> anyhow::Result<Process> {
         let arguments = ["worker", "--config", self.settings.to_str().context("folder")?];
-        Process::start(&self.folder, "worker", &binary("satellite")?, &arguments)
+        Process::start(&self.folder, "worker", satellite, &arguments)
+    }
+
+    /// `satellite start VERB DEVICE …`, as the fleet squad.
+    ///
+    /// # Errors
+    /// When it has not been built.
+    pub fn start(&self, verb: &str, device: &str, more: &[&str]) -> anyhow::Result<Command> {
+        let mut command = Command::new(binary("satellite")?);
+        command.args(["start", verb, device]).args(more);
+        command.args(["--hub", &self.hub, "--site", "lab", "--client-id", "fleet-squad"]);
+        command.arg("--key-file").arg(&self.key_file);
+        Ok(command)
     }
 }

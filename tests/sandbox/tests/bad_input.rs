@@ -3,15 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
-use std::path::{Path, PathBuf};
-
 use clients::{Error, Kind};
 use fakes::{Behaviour, Build, CloudOptions, SlurmOptions, World};
 use model::{
     BootstrapDraft, DeviceId, DrainReason, FailureView, NodeSource, RequestId, RunStatus, SiteId,
     StartRequest, UserData, Verb,
 };
-use sandbox::{Hub, PRINCIPALS, Process, Scopes, Site, Systems, Temporal, free_port};
+use sandbox::{Hub, PRINCIPALS, Process, Scopes, Site, Systems, Temporal, Tuning, binary, folder, free_port};
 use serde_json::json;
 
 /// A site, and its imitated systems.
@@ -22,23 +20,16 @@ struct Lab {
     _worker: Process,
 }
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/it").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder.canonicalize().unwrap()
-}
-
 fn lab_id() -> SiteId {
     SiteId::parse("lab").unwrap()
 }
 
 /// A site whose every role but `none` has a row; `token` makes the worker's SLURM token.
 async fn lab(name: &str, principals: &[Scopes], token: impl Fn(&World) -> String) -> Lab {
-    let folder = folder(name);
+    let folder = folder(&format!("it/{name}")).unwrap();
     let world = World::start(SlurmOptions::default(), CloudOptions::default()).await.unwrap();
     let port = || free_port().unwrap();
-    let temporal = Temporal::start(&folder, "lab", port(), port()).await.unwrap();
+    let temporal = Temporal::start(&folder, "lab", port(), None).await.unwrap();
     let roles = ["none", "no-image", "no-flavor", "gone-flavor", "gone-image", "good", "no-machine"];
     let devices = roles.map(|role| {
         let machine = (role != "no-machine").then_some("node-1");
@@ -66,8 +57,9 @@ async fn lab(name: &str, principals: &[Scopes], token: impl Fn(&World) -> String
         keystone: world.cloud.keystone_url(),
         password: "deployer".to_owned(),
     };
-    let site = Site::configure(&folder, &temporal, &hub, &systems, 60, port()).unwrap();
-    let worker = site.worker().unwrap();
+    let tuning = Tuning { poll_seconds: 60, http_port: 0, log: "info" };
+    let site = Site::configure(&folder, &temporal, &hub, &systems, tuning).unwrap();
+    let worker = site.worker(&binary("satellite").unwrap()).unwrap();
     Lab { world, hub, _temporal: temporal, _worker: worker }
 }
 

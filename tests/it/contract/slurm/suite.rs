@@ -265,10 +265,10 @@ async fn it_opens(s: &Subject) {
 
 async fn a_job_holds_it(s: &Subject) {
     let (found, alice) = (&s.findings, s.user("alice"));
-    let id = alice.submit("c1", "#!/bin/sh\nsleep 3\n").await;
+    let id = alice.submit("c1", "#!/bin/sh\nsleep 3\n").await.unwrap();
     let root = s.client("root");
     eventually("alice's job runs", CEILING, || async {
-        let job = alice.job(id).await;
+        let job = alice.job(id).await.unwrap();
         if job["job_state"] == json!(["RUNNING"]) {
             return Ok(());
         }
@@ -276,7 +276,7 @@ async fn a_job_holds_it(s: &Subject) {
         Err(job["job_state"].to_string())
     })
     .await;
-    let job = alice.job(id).await;
+    let job = alice.job(id).await.unwrap();
     found.whole("slurm_job", &job);
     let seen = (&job["job_id"], &job["name"], &job["nodes"], &job["user_name"], &job["partition"]);
     let expected = (&json!(id), &json!("users-job"), &json!("c1"), &json!("alice"), &json!("main"));
@@ -296,7 +296,7 @@ async fn a_job_holds_it(s: &Subject) {
     let seen = (node.tokens.is_busy(), node.tokens.is_draining(), node.reason.as_str());
     found.same("our client: a busy node drains", &seen, &(true, true, "later"));
     eventually("alice's job has ended", CEILING, || async {
-        let job = alice.job(id).await;
+        let job = alice.job(id).await.unwrap();
         if job["job_state"] == json!(["COMPLETED"]) {
             return Ok(());
         }

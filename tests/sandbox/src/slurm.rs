@@ -1,0 +1,92 @@
+//! SLURM's REST API (26.05, v0.0.45) as one of its users asks it, by hand.
+
+use anyhow::{Context as _, ensure};
+use clients::Service;
+use clients::http::Http;
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+
+/// A user of the cluster.
+#[derive(Clone)]
+pub struct SlurmUser {
+    http: Http,
+    /// slurmrestd's root URL.
+    pub url: String,
+    /// The user's name.
+    pub name: String,
+    /// A token of the user.
+    pub token: String,
+}
+
+impl SlurmUser {
+    /// The user of this name, with a token.
+    ///
+    /// # Errors
+    /// When an HTTP client cannot be made.
+    pub fn new(url: &str, name: &str, token: String) -> anyhow::Result<Self> {
+        let http = Http::new(Service::Slurm)?;
+        Ok(Self { http, url: url.to_owned(), name: name.to_owned(), token })
+    }
+
+    fn to(&self, path: &str) -> String {
+        format!("{}/slurm/v0.0.45/{path}", self.url)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> anyhow::Result<Value> {
+        let request =
+            request.header("X-SLURM-USER-NAME", &self.name).header("X-SLURM-USER-TOKEN", &self.token);
+        Ok(request.send().await?.json().await?)
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let answer = self.send(self.http.client().post(self.to(path)).json(body)).await?;
+        ensure!(answer["errors"] == json!([]), "{path}: {}", answer["errors"]);
+        Ok(answer)
+    }
+
+    /// The answer, whatever it says.
+    ///
+    /// # Errors
+    /// When slurmrestd does not answer with JSON.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(self.http.client().get(self.to(path))).await
+    }
+
+    /// The node, if SLURM has it.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn node(&self, name: &str) -> anyhow::Result<Option<Value>> {
+        Ok(self.get(&format!("node/{name}")).await?["nodes"].get(0).cloned())
+    }
+
+    /// Changes a node, as a person would.
+    ///
+    /// # Errors
+    /// When SLURM refuses.
+    pub async fn update(&self, node: &str, change: &Value) -> anyhow::Result<()> {
+        self.post(&format!("node/{node}"), change).await.map(drop)
+    }
+
+    /// Submits a job that is pinned to a node. Returns its id.
+    ///
+    /// # Errors
+    /// When SLURM refuses.
+    pub async fn submit(&self, node: &str, script: &str) -> anyhow::Result<i64> {
+        let body = json!({"script": script, "job": {
+            "name": "users-job", "required_nodes": [node], "environment": ["PATH=/bin:/usr/bin"],
+            "current_working_directory": "/tmp", "tasks": 1, "memory_per_node": {"set": true, "number": 100},
+            "time_limit": {"set": true, "number": 5},
+        }});
+        let answer = self.post("job/submit", &body).await?;
+        answer["job_id"].as_i64().context("an answer without a job id")
+    }
+
+    /// The job.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn job(&self, id: i64) -> anyhow::Result<Value> {
+        Ok(self.get(&format!("job/{id}")).await?["jobs"][0].clone())
+    }
+}
