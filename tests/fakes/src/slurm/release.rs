@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use super::envelope::{NO_ENVIRONMENT, POWER, QUERY, STATE, TRANSITION, Wrong};
 
+/// What 24.11 says of whatever it cannot read.
+const UNPARSED: &str = "Unable to parse query.";
+
 /// A release of SLURM, with the newest API version that it serves; older ones are not imitated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Release {
@@ -158,8 +161,22 @@ impl Release {
         !self.is_old()
     }
 
-    /// The status of a content type that is not known.
-    pub(super) fn unknown_type(self) -> u16 {
-        if self.is_old() { 400 } else { 415 }
+    /// Of a content type that is not known.
+    pub(super) fn unknown_type(self) -> (u16, &'static str) {
+        if self.is_old() { (400, UNPARSED) } else { (415, "MIME type is unknown to any loaded plugins") }
+    }
+
+    /// Of a body that cannot be parsed.
+    pub(super) fn unparsed(self) -> &'static str {
+        if self.is_old() { UNPARSED } else { "Failure during parsing" }
+    }
+
+    /// Of a caller that accepts none of the types that it writes.
+    pub(super) fn unaccepted(self) -> &'static str {
+        if self.is_old() {
+            "Accept content type is unknown"
+        } else {
+            "HTTP Accept header content type is unknown or unsupported"
+        }
     }
 }

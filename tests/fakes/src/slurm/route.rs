@@ -45,16 +45,17 @@ fn said(ctld: &mut Slurmctld, options: &SlurmOptions, call: &Call) -> Said {
     };
     let accepts = call.header("accept").unwrap_or("*/*");
     if !accepts.contains("application/json") && !accepts.contains("*/*") {
-        return refused(415, "HTTP Accept header content type is unknown or unsupported");
+        return refused(415, release.unaccepted());
     }
     if !call.body.is_empty() && call.header("content-type") != Some("application/json") {
-        return refused(release.unknown_type(), "MIME type is unknown to any loaded plugins");
+        let (status, text) = release.unknown_type();
+        return refused(status, text);
     }
     let body = match call.body.len() {
         0 => json!({}),
         _ => match serde_json::from_slice(&call.body) {
             Ok(body) => body,
-            Err(_) => return refused(400, "Failure during parsing"),
+            Err(_) => return refused(400, release.unparsed()),
         },
     };
     if body.is_array() {
