@@ -3,7 +3,7 @@
 # make idle      an idle worker's memory and CPU, of the release build; three minutes once it is built
 # make test      everything: format, lints, unit tests, and the adoption on real services
 # make images    the container images that the tests use
-# make tools     Temporal's server and CLI, and buf, in .venv
+# make tools     Temporal's server, CLI and Python SDK, and buf, in .venv
 
 .PHONY: demo demo-real idle test images tools
 .DEFAULT_GOAL := test

@@ -1,8 +1,9 @@
 //! The command line.
 
+mod setup;
 mod start;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +30,9 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Makes what the site needs in Temporal: namespace, search attribute, the poll's schedule. A
+    /// second run changes nothing.
+    Setup(setup::Setup),
     /// Starts a verb on a device through the hub, and follows it.
     Start(Box<start::Start>),
 }
@@ -49,14 +53,9 @@ pub(crate) fn run() -> ExitCode {
     };
     match cli.command {
         Command::Worker { config } => {
-            let settings = match Settings::read(&config) {
+            let settings = match read_settings(&config) {
                 Ok(settings) => settings,
-                Err(mistakes) => {
-                    for mistake in &mistakes {
-                        say_error(&format!("{}: {mistake}", config.display()));
-                    }
-                    return ExitCode::from(EXIT_USAGE);
-                }
+                Err(code) => return code,
             };
             if let Err(error) = telemetry::start(&settings.log) {
                 say_error(&format!("{}: log.filter: {error:#}", config.display()));
@@ -70,6 +69,10 @@ pub(crate) fn run() -> ExitCode {
                 }
             }
         }
+        Command::Setup(setup) => match read_settings(&setup.config) {
+            Ok(settings) => runtime.block_on(setup::run(&setup, &settings)),
+            Err(code) => code,
+        },
         Command::Start(start) => match runtime.block_on(start::run(&start)) {
             Ok(code) => code,
             Err(error) => fail(&format!("{error:#}")),
@@ -77,9 +80,24 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
+/// Reads the settings, or says each of their mistakes.
+fn read_settings(config: &Path) -> Result<Settings, ExitCode> {
+    Settings::read(config).map_err(|mistakes| {
+        for mistake in &mistakes {
+            say_error(&format!("{}: {mistake}", config.display()));
+        }
+        ExitCode::from(EXIT_USAGE)
+    })
+}
+
 fn fail(message: &str) -> ExitCode {
     say_error(message);
     ExitCode::FAILURE
+}
+
+#[expect(clippy::print_stdout, reason = "the command line talks to a person")]
+fn say(line: &str) {
+    println!("{line}");
 }
 
 #[expect(clippy::print_stderr, reason = "the command line talks to a person")]

@@ -3,18 +3,19 @@
 //! *Invariant*: the only place that reads the environment and the files that settings name.
 //! Everyone else is handed a value.
 
+mod openstack;
 mod section;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clients::openstack::{Credentials, Networks};
 use clients::slurm::Token;
 use model::{Invalid, NodeTemplate, PrincipalId, SiteId};
 use secrecy::SecretString;
 use url::Url;
 
+use openstack::OpenStack;
 use section::{Mistakes, Section};
 
 /// Everything that a worker is told.
@@ -81,22 +82,6 @@ pub(crate) struct Slurm {
     pub(crate) token: Token,
 }
 
-/// `[openstack]`: the site's project.
-#[derive(Debug)]
-pub(crate) struct OpenStack {
-    /// `auth_url`: Keystone's, ending in `/v3`.
-    pub(crate) auth_url: Url,
-    /// `username`, `password_file` or `password_env`, `project`, `user_domain` and
-    /// `project_domain` (default `Default`).
-    pub(crate) credentials: Credentials,
-    /// `region`: default whichever the catalog lists first.
-    pub(crate) region: Option<String>,
-    /// `networks`: `none`, `auto` (default) or a list of network ids.
-    pub(crate) networks: Networks,
-    /// `config_drive`: whether new servers get one; default true.
-    pub(crate) config_drive: bool,
-}
-
 /// `[poll]`: the conditions' poll.
 #[derive(Debug)]
 pub(crate) struct Poll {
@@ -157,7 +142,7 @@ impl Settings {
             let (url, user, token) = (s.url("url"), s.text("user"), token(s));
             Some(Slurm { url: url?, user: user?, token: token? })
         });
-        let openstack = root.section("openstack", openstack);
+        let openstack = root.section("openstack", OpenStack::read);
         let poll = root.optional_section("poll", |s| {
             let (every, stale) =
                 (s.seconds_or("every_seconds", 60), s.seconds_or("stale_after_seconds", 300));
@@ -224,39 +209,6 @@ fn token(s: &mut Section<'_>) -> Option<Token> {
             None
         }
     }
-}
-
-fn openstack(s: &mut Section<'_>) -> Option<OpenStack> {
-    let auth_url = s.url("auth_url");
-    let (username, project) = (s.text("username"), s.text("project"));
-    let password = match (s.has("password_file"), s.has("password_env")) {
-        (true, false) => s.secret_file("password_file"),
-        (false, true) => s.text("password_env").and_then(|name| s.environment("password_env", &name)),
-        _ => {
-            let problem = "exactly one of `password_file` and `password_env` is needed";
-            s.mistake("password_file", problem, "name one of them");
-            s.ignore(&["password_file", "password_env"]);
-            None
-        }
-    };
-    let user_domain = s.text_or("user_domain", "Default");
-    let project_domain = s.text_or("project_domain", "Default");
-    let region = s.optional("region", |t| Ok(t.to_owned()));
-    let networks = s.networks("networks");
-    let config_drive = s.flag_or("config_drive", true);
-    Some(OpenStack {
-        auth_url: auth_url?,
-        credentials: Credentials {
-            username: username?,
-            password: password?,
-            project: project?,
-            user_domain: user_domain?,
-            project_domain: project_domain?,
-        },
-        region: region?,
-        networks: networks?,
-        config_drive: config_drive?,
-    })
 }
 
 /// A secret that is kept in a file, without the white space around it.

@@ -19,6 +19,7 @@ use anyhow::Context as _;
 use backon::{ExponentialBuilder, Retryable as _};
 use model::SiteId;
 use proto::names;
+use temporalio_client::tonic::{Code, Status};
 use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions};
 use temporalio_sdk::{Runtime, Worker, WorkerOptions};
 use url::Url;
@@ -58,9 +59,8 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     };
     let options = ClientOptions::new(namespace.as_str()).build();
     let client = Client::new(connection, options).context("Temporal client")?;
-    schedule::ensure(&client, &site, every)
-        .await
-        .with_context(|| format!("poll schedule in namespace {namespace}"))?;
+    let found = schedule::ensure(&client, &site, every).await.map_err(|s| no_schedule(&namespace, &s))?;
+    tracing::info!(schedule = names::schedule_id(&site), before = ?found, "poll schedule is there");
 
     let runtime = Runtime::from_current_tokio(sdk.runtime()?).context("Temporal runtime")?;
     let options = WorkerOptions::new(names::task_queue(&site))
@@ -85,6 +85,15 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
     worker.run().await.with_context(|| format!("namespace {namespace}"))?;
     tracing::info!("worker ended");
     Ok(())
+}
+
+fn no_schedule(namespace: &str, status: &Status) -> anyhow::Error {
+    let remedy = if status.code() == Code::NotFound { "; run `satellite setup`" } else { "" };
+    anyhow::anyhow!(
+        "poll schedule in namespace {namespace}: {:?}: {}{remedy}",
+        status.code(),
+        status.message()
+    )
 }
 
 /// Connects, waiting for a server that is not up.

@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 
 use clients::Error;
 use clients::openstack::{NewServer, Server, ServerStatus};
+use clients::slurm::Node;
 use model::{
     Actor, Complete, DeviceId, DevicePatch, DrainReason, Invalid, Mark, NodeName, NodeSource, Owner,
     RequestId, ServerId, Verb,
 };
 
-use crate::close::{ensure_closed, refuse_foreign, wait_empty};
+use crate::close::{ensure_closed, refuse_foreign, unknown, wait_empty};
 use crate::look::{Subject, find_subject};
 use crate::plan::{
     Act, Plan, Seen, Target, digest, fault, metadata, plan, requested_by, shortfalls, slurm_conf,
@@ -100,17 +101,17 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     };
     outcome.server = Some(server.id.clone());
     record_server(world, attempt, &subject, &server.id).await?;
-    if plan.differences.is_empty() && !only_registered(&seen) {
+    if plan.differences.is_empty() && is_settled(request, &seen, &server) {
         return Ok(outcome);
     }
     wait_active(world, attempt, &target, &server.id).await?;
-    let opened = wait_registered(world, attempt, request, &target, &server).await?;
-    if opened {
+    let mut registered = wait_registered(world, attempt, request, &target, &server).await?;
+    if registered.opened || registered.node.tokens.is_busy() {
         outcome.warnings.push("opened at registration".to_owned());
         attempt.step("wait_empty", Code::NodeBusy)?;
-        wait_empty(world, attempt, &target.node).await?;
+        registered.node = wait_empty(world, attempt, registered.node).await?;
     }
-    check_node(world, attempt, &target).await?;
+    check_node(world, attempt, &target, &registered.node).await?;
     Ok(outcome)
 }
 
@@ -118,7 +119,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
 async fn read_target(world: &World, attempt: &Attempt, subject: &Subject) -> Result<Target, Failure> {
     let device = &subject.device;
     let invalid = |e: Invalid| Failure::permanent(Code::RequestInvalid, &e);
-    let row = patiently(attempt, || world.configs.bootstrap_config(&device.role)).await?;
+    let row = patiently(world, attempt, || world.configs.bootstrap_config(&device.role)).await?;
     let Some(row) = row else {
         let message = format!("site {} has no bootstrap config for role {}", world.site.id, device.role);
         let failure = Failure::needs_human(Code::BootstrapMissing, message, "have HPC write one");
@@ -144,11 +145,11 @@ async fn look(world: &World, attempt: &Attempt, request: &Request, target: &Targ
     let tag = tag(&request.device);
     let (config, node) = (&target.config, &target.node);
     Ok(Seen {
-        image: patiently(attempt, || openstack.image(&config.image)).await?,
-        flavor: patiently(attempt, || openstack.flavor(&config.flavor)).await?,
-        servers: patiently(attempt, || openstack.servers_with_tag(&tag)).await?,
-        node: patiently(attempt, || slurm.node(node)).await?,
-        partitions: patiently(attempt, || slurm.partitions()).await?,
+        image: patiently(world, attempt, || openstack.image(&config.image)).await?,
+        flavor: patiently(world, attempt, || openstack.flavor(&config.flavor)).await?,
+        servers: patiently(world, attempt, || openstack.servers_with_tag(&tag)).await?,
+        node: patiently(world, attempt, || slurm.node(node)).await?,
+        partitions: patiently(world, attempt, || slurm.partitions()).await?,
     })
 }
 
@@ -176,7 +177,7 @@ fn refuse_open_and_wrong(
 async fn delete_leftovers(world: &World, attempt: &Attempt, leftovers: &[ServerId]) -> Result<(), Failure> {
     for id in leftovers {
         attempt.step("delete_leftover", Code::ServerError)?;
-        patiently(attempt, || world.openstack.delete_server(id)).await?;
+        patiently(world, attempt, || world.openstack.delete_server(id)).await?;
         until(world, attempt, || async {
             Ok(match world.openstack.server(id).await? {
                 None => Look::Ready(()),
@@ -207,9 +208,12 @@ async fn prepare_node(
         }
         return Ok(());
     }
-    ensure_closed(world, attempt, &target.node, &mark(request)).await?;
+    // read again: what was planned on may be minutes old where leftovers went first
+    let node = patiently(world, attempt, || world.slurm.node(&target.node)).await?;
+    let node = node.ok_or_else(|| unknown(&target.node))?;
+    let node = ensure_closed(world, attempt, node, &mark(request)).await?;
     attempt.step("wait_empty", Code::NodeBusy)?;
-    wait_empty(world, attempt, &target.node).await
+    wait_empty(world, attempt, node).await.map(drop)
 }
 
 /// One server. Nova has no idempotency key: look by our tag before each POST, take a lost answer as
@@ -231,6 +235,7 @@ async fn ensure_server(
         return Ok(server);
     }
     let new = new_server(world, request, target, seen)?;
+    attempt.check()?;
     let posted = world.openstack.create_server(&new).await;
     let unknown = match posted {
         Ok(_) => None,
@@ -258,7 +263,7 @@ async fn find_server(
     seen: &Seen,
 ) -> Result<Option<Server>, Failure> {
     let tag = tag(&request.device);
-    let servers = patiently(attempt, || world.openstack.servers_with_tag(&tag)).await?;
+    let servers = patiently(world, attempt, || world.openstack.servers_with_tag(&tag)).await?;
     let now = Seen { servers: servers.clone(), ..seen.clone() };
     match plan(target, &now, &request.id)?.act {
         Act::Noop(server) => {
@@ -311,7 +316,7 @@ async fn record_server(
         return Ok(());
     }
     let patch = DevicePatch { server_id: Some(Some(server.clone())), ..DevicePatch::default() };
-    patiently(attempt, || world.hub.update_device(&subject.device.id, &patch)).await
+    patiently(world, attempt, || world.hub.update_device(&subject.device.id, &patch)).await
 }
 
 async fn wait_active(
@@ -349,20 +354,28 @@ async fn wait_active(
     .await
 }
 
-/// Waits until slurmd has registered anew, and marks the node. True when it was first seen open.
+/// A node whose slurmd has registered anew.
+struct Registered {
+    /// As it was read last, closed under our mark.
+    node: Node,
+    /// It was first seen open.
+    opened: bool,
+}
+
+/// Waits until slurmd has registered anew, and marks the node.
 async fn wait_registered(
     world: &World,
     attempt: &Attempt,
     request: &Request,
     target: &Target,
     server: &Server,
-) -> Result<bool, Failure> {
+) -> Result<Registered, Failure> {
     attempt.step("wait_registered", Code::RegistrationTimeout)?;
     let before = server.metadata.get(metadata::SLURMD_BEFORE).and_then(|t| t.parse().ok()).unwrap_or(0);
     let name = &target.node;
     let mut opened = false;
     loop {
-        let node = until(world, attempt, || async {
+        let mut node = until(world, attempt, || async {
             Ok(match world.slurm.node(name).await? {
                 None => Look::NotYet(format!("{name} has not registered; server {} is ACTIVE", server.id)),
                 Some(node) => Look::Ready(node),
@@ -375,9 +388,9 @@ async fn wait_registered(
         let registered = node.slurmd_start_time != 0 && node.slurmd_start_time != before;
         opened |= registered && !node.tokens.is_closed();
         if registered {
-            ensure_closed(world, attempt, name, &mark(request)).await?;
+            node = ensure_closed(world, attempt, node, &mark(request)).await?;
             if node.tokens.is_responding() {
-                return Ok(opened);
+                return Ok(Registered { node, opened });
             }
         }
         attempt.waiting(&format!("{name} is {}, slurmd not registered anew", node.tokens));
@@ -386,11 +399,10 @@ async fn wait_registered(
 }
 
 /// The node is what its row says, or stays closed.
-async fn check_node(world: &World, attempt: &Attempt, target: &Target) -> Result<(), Failure> {
+async fn check_node(world: &World, attempt: &Attempt, target: &Target, node: &Node) -> Result<(), Failure> {
     attempt.step("check_node", Code::SlurmUnavailable)?;
-    let node = patiently(attempt, || world.slurm.node(&target.node)).await?;
-    let partitions = patiently(attempt, || world.slurm.partitions()).await?;
-    let short = shortfalls(target, node.as_ref(), &partitions);
+    let partitions = patiently(world, attempt, || world.slurm.partitions()).await?;
+    let short = shortfalls(target, Some(node), &partitions);
     if short.is_empty() { Ok(()) } else { Err(mismatch(target, &short, "it stays closed")) }
 }
 
@@ -409,10 +421,17 @@ fn refused(error: Error, target: &Target) -> Failure {
     failure
 }
 
-/// The node is as it registered, and no adoption has marked it yet.
-fn only_registered(seen: &Seen) -> bool {
-    let closed = seen.node.as_ref().filter(|n| n.tokens.is_closed());
-    closed.is_some_and(|n| Owner::of(&n.reason, &n.extra) == Owner::Ours(None))
+/// Nothing is left to do for a node without a difference: it was opened after an earlier request's
+/// adoption, or is closed under a whole mark. An attempt that died may have left it as it registered
+/// (open even, and with a job), or drained and not yet marked.
+fn is_settled(request: &Request, seen: &Seen, server: &Server) -> bool {
+    let Some(node) = &seen.node else { return false };
+    let ours = requested_by(server) == Some(request.id.as_str());
+    if !node.tokens.is_closed() {
+        return !ours;
+    }
+    let marked = matches!(Owner::of(&node.reason, ""), Owner::Ours(Some(_)));
+    marked && !(ours && node.tokens.is_busy())
 }
 
 fn is_creation(plan: &Plan, request: &Request) -> bool {

@@ -108,7 +108,11 @@ impl Attempt {
         }
     }
 
-    fn check(&self) -> Result<(), Failure> {
+    /// Stops here when cancelled: before a write that cannot be taken back.
+    ///
+    /// # Errors
+    /// [`Class::Cancelled`](crate::Class::Cancelled).
+    pub fn check(&self) -> Result<(), Failure> {
         if self.cancelled.is_cancelled() {
             return Err(Failure::cancelled(self.current()));
         }

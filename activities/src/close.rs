@@ -6,19 +6,26 @@ use model::{Mark, NodeName, Owner};
 use crate::wait::{Look, until};
 use crate::{Attempt, Class, Code, Failure, World};
 
-/// Drains the node under our mark, or finds it so. Foreign words are never written over: the drain
-/// goes out without a reason, is read back, and gets ours only where none is.
+/// Drains the node under our mark, or finds it so; the node as it was read last. `seen` is how it was
+/// a moment ago. Foreign words are never written over: the drain goes out without a reason, is read
+/// back, and gets ours only where none is. It carries our claim, by which a later attempt knows whose
+/// a drain without a reason is.
 pub(crate) async fn ensure_closed(
     world: &World,
     attempt: &Attempt,
-    name: &NodeName,
+    seen: Node,
     mark: &Mark,
 ) -> Result<Node, Failure> {
-    until(world, attempt, || close(world, name, mark)).await
+    let (name, mut seen) = (&seen.name.clone(), Some(seen));
+    until(world, attempt, || {
+        let seen = seen.take();
+        async move { close(world, seen_or_read(world, name, seen).await?, mark).await }
+    })
+    .await
 }
 
-async fn close(world: &World, name: &NodeName, mark: &Mark) -> Result<Look<Node>, Failure> {
-    let mut node = existing(world, name).await?;
+async fn close(world: &World, mut node: Node, mark: &Mark) -> Result<Look<Node>, Failure> {
+    let name = &node.name.clone();
     if node.tokens.is_closed() {
         refuse_foreign(&node)?;
     }
@@ -29,14 +36,14 @@ async fn close(world: &World, name: &NodeName, mark: &Mark) -> Result<Look<Node>
         }
         // 24.11 keeps the reason of an earlier closing on an open node: that one is nobody's any more
         let leftover = std::mem::take(&mut node.reason);
-        let drain = NodeUpdate { state: Some([SetState::Drain]), ..NodeUpdate::default() };
+        let drain = NodeUpdate { state: Some([SetState::Drain]), reason: None, extra: claim(&node, mark) };
         world.slurm.update_node(name, &drain).await?;
         node = existing(world, name).await?;
         if !node.reason.is_empty() && node.reason != leftover {
             refuse_foreign(&node)?;
         }
     }
-    let claim = Owner::may_claim(&node.extra).then(|| mark.claim()).filter(|c| *c != node.extra);
+    let claim = claim(&node, mark);
     let reason = Some(mark.reason()).filter(|r| *r != node.reason);
     if claim.is_some() || reason.is_some() {
         world.slurm.update_node(name, &NodeUpdate { state: None, reason, extra: claim }).await?;
@@ -49,23 +56,42 @@ async fn close(world: &World, name: &NodeName, mark: &Mark) -> Result<Look<Node>
     Ok(Look::NotYet(format!("{name} is {}: {}", node.tokens, node.reason)))
 }
 
+/// Our claim, where it is not there yet and nobody else's `extra` is.
+fn claim(node: &Node, mark: &Mark) -> Option<String> {
+    Owner::may_claim(&node.extra).then(|| mark.claim()).filter(|c| *c != node.extra)
+}
+
 /// Waits until no job holds the node: by its state, and by a job list that was read after it,
-/// since a suspended job does not show in the state (facts: slurm §12).
-pub(crate) async fn wait_empty(world: &World, attempt: &Attempt, name: &NodeName) -> Result<(), Failure> {
-    until(world, attempt, || async {
-        let node = existing(world, name).await?;
-        if !node.tokens.is_draining() {
-            return Err(lost(name, &node));
-        }
-        let jobs = world.slurm.jobs().await?;
-        let holding: Vec<String> = jobs.iter().filter(|j| j.holds(name)).map(|j| j.id.to_string()).collect();
-        if holding.is_empty() && !node.tokens.is_busy() {
-            return Ok(Look::Ready(()));
-        }
-        let some = holding.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-        Ok(Look::NotYet(format!("{} jobs on {name} ({}): {some}", holding.len(), node.tokens)))
+/// since a suspended job does not show in the state (facts: slurm §12). `seen` is how it was a moment
+/// ago; the node as it was read last.
+pub(crate) async fn wait_empty(world: &World, attempt: &Attempt, seen: Node) -> Result<Node, Failure> {
+    let (name, mut seen) = (&seen.name.clone(), Some(seen));
+    until(world, attempt, || {
+        let seen = seen.take();
+        async move { empty(world, seen_or_read(world, name, seen).await?).await }
     })
     .await
+}
+
+async fn empty(world: &World, node: Node) -> Result<Look<Node>, Failure> {
+    let name = &node.name;
+    if !node.tokens.is_draining() {
+        return Err(lost(&node));
+    }
+    let jobs = world.slurm.jobs().await?;
+    let holding: Vec<String> = jobs.iter().filter(|j| j.holds(name)).map(|j| j.id.to_string()).collect();
+    if holding.is_empty() && !node.tokens.is_busy() {
+        return Ok(Look::Ready(node));
+    }
+    let some = holding.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+    Ok(Look::NotYet(format!("{} jobs on {name} ({}): {some}", holding.len(), node.tokens)))
+}
+
+async fn seen_or_read(world: &World, name: &NodeName, seen: Option<Node>) -> Result<Node, Failure> {
+    match seen {
+        Some(node) => Ok(node),
+        None => existing(world, name).await,
+    }
 }
 
 /// The node, which must exist.
@@ -86,12 +112,13 @@ pub(crate) fn refuse_foreign(node: &Node) -> Result<(), Failure> {
     }
 }
 
-fn unknown(name: &NodeName) -> Failure {
+/// SLURM has no such node.
+pub(crate) fn unknown(name: &NodeName) -> Failure {
     let message = format!("SLURM has no node {name}");
     Failure::needs_human(Code::NodeUnknown, message, "compare the hub's names with slurm.conf")
 }
 
-fn lost(name: &NodeName, node: &Node) -> Failure {
-    let message = format!("{name} should be drained and is {}", node.tokens);
+fn lost(node: &Node) -> Failure {
+    let message = format!("{} should be drained and is {}", node.name, node.tokens);
     Failure { class: Class::Retry, ..Failure::needs_human(Code::NodeBusy, message, "see who opened it") }
 }

@@ -89,6 +89,9 @@ codes! {
     /// The server failed, vanished, or is in a state that adoption does not leave by itself.
     /// *Do*: read its fault in Nova.
     ServerError = "openstack.server_error", Fleet;
+    /// Somebody has locked the server in Nova. Nothing was changed. *Do*: ask them; have them unlock
+    /// it (`openstack server unlock`).
+    Locked = "openstack.locked", Fleet;
     /// Two servers carry the device's mark, and nothing tells which is right. Nothing was deleted.
     /// *Do*: delete the wrong one.
     Ambiguous = "openstack.ambiguous", Fleet;
@@ -246,6 +249,7 @@ pub(crate) fn class(kind: &Kind) -> Class {
         Kind::Conflict(_) => Class::Retry,
         Kind::Unauthenticated
         | Kind::Forbidden(_)
+        | Kind::Locked(_)
         | Kind::Rejected(_)
         | Kind::TooOld(_)
         | Kind::Unspoken(_)
@@ -266,7 +270,9 @@ pub(crate) fn is_absorbed(kind: &Kind) -> bool {
         | Kind::Conflict(_)
         | Kind::Unauthenticated
         | Kind::Secret(_) => true,
-        Kind::Forbidden(_) | Kind::Rejected(_) | Kind::TooOld(_) | Kind::Unspoken(_) => false,
+        Kind::Forbidden(_) | Kind::Locked(_) | Kind::Rejected(_) | Kind::TooOld(_) | Kind::Unspoken(_) => {
+            false
+        }
     }
 }
 
@@ -284,6 +290,7 @@ fn code(error: &Error) -> Code {
         }
         Kind::TooOld(_) => Code::ReleaseTooOld,
         Kind::Unspoken(_) => Code::NamingOrApiChanged,
+        Kind::Locked(_) => Code::Locked,
         Kind::Unauthenticated | Kind::Forbidden(_) => forbidden,
         Kind::Rejected(_) => refused,
         Kind::Malformed(_) => Code::ContractMalformed,
@@ -303,6 +310,7 @@ fn remedy(code: Code) -> &'static str {
         Code::OpenStackForbidden => "check the OpenStack user's password, roles and policy",
         Code::HubForbidden => "compare the principal's key and scopes with its registration at the hub",
         Code::Quota => "raise the project's quota",
+        Code::Locked => "ask who locked the server in Nova, and have them unlock it",
         Code::SecretMissing => "put the secret where the message says",
         Code::ReleaseTooOld => "upgrade SLURM to a release that can do it",
         Code::NamingOrApiChanged => "upgrade the satellite to one that speaks this slurmrestd",

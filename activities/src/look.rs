@@ -17,7 +17,7 @@ pub(crate) async fn find_subject(
     attempt: &Attempt,
     id: &DeviceId,
 ) -> Result<Subject, Failure> {
-    let devices = patiently(attempt, || world.hub.devices()).await?;
+    let devices = patiently(world, attempt, || world.hub.devices()).await?;
     let Some(device) = devices.iter().find(|d| d.id == *id) else {
         let problem = format!("site {} has no device {id}", world.site.id);
         let invalid = Invalid::new("device_id", problem, "name a device of this worker's site");

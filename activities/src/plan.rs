@@ -209,7 +209,7 @@ fn compare(target: &Target, flavor: &Flavor, server: &Server) -> Result<(), Fail
     let waiting = matches!(server.status, ServerStatus::Build | ServerStatus::Rebuild);
     match &server.status {
         ServerStatus::Error => return Err(fault(server)),
-        ServerStatus::Other(status) => {
+        status @ (ServerStatus::Shutoff | ServerStatus::Other(_)) => {
             let message = format!("server {} is {status}", server.id);
             let remedy = "bring it to ACTIVE in Nova, or release the device";
             return Err(Failure::needs_human(Code::ServerError, message, remedy));

@@ -4,12 +4,12 @@
 //! (RESUME would be an error there). Waits for a node that does not respond, and out the seconds of
 //! NOT_RESPONDING that follow a RESUME. Never opens what somebody else closed.
 
-use clients::slurm::{NodeUpdate, SetState};
+use clients::slurm::{Node, NodeUpdate, SetState};
 use model::{DeviceId, NodeName, Owner};
 
 use crate::close::{existing, refuse_foreign};
 use crate::look::find_subject;
-use crate::wait::{Look, until};
+use crate::wait::{Look, patiently, until};
 use crate::{Attempt, Code, Failure, World};
 
 /// What came of it.
@@ -36,7 +36,8 @@ async fn steps(world: &World, attempt: &Attempt, device: &DeviceId) -> Result<Ou
     attempt.step("look", Code::SlurmUnavailable)?;
     let resumed = open(world, attempt, &name).await?;
     attempt.step("wait_open", Code::SlurmUnavailable)?;
-    until(world, attempt, || wait_open(world, &name)).await?;
+    let node = until(world, attempt, || wait_open(world, &name)).await?;
+    clear_claim(world, attempt, &node).await?;
     Ok(if resumed { Outcome::Resumed(name) } else { Outcome::AlreadyOpen(name) })
 }
 
@@ -81,9 +82,8 @@ async fn look(world: &World, name: &NodeName) -> Result<Look<bool>, Failure> {
     Ok(Look::Ready(true))
 }
 
-/// Open, responding, and without our claim and our words: 24.11 keeps the reason of a node that was
-/// opened, so ours gives way to one that says nothing.
-async fn wait_open(world: &World, name: &NodeName) -> Result<Look<()>, Failure> {
+/// Open and responding.
+async fn wait_open(world: &World, name: &NodeName) -> Result<Look<Node>, Failure> {
     let node = existing(world, name).await?;
     if node.tokens.is_closed() {
         refuse_foreign(&node)?;
@@ -92,11 +92,18 @@ async fn wait_open(world: &World, name: &NodeName) -> Result<Look<()>, Failure> 
     if node.tokens.any(&["NOT_RESPONDING", "UNKNOWN"]) {
         return Ok(Look::NotYet(format!("{name} does not respond yet ({})", node.tokens)));
     }
+    Ok(Look::Ready(node))
+}
+
+/// An open node is nobody's. The claim goes last: until then a node that closes again is known as ours.
+/// With it goes our reason, where the release keeps it (24.11): one that says nothing takes its place.
+async fn clear_claim(world: &World, attempt: &Attempt, node: &Node) -> Result<(), Failure> {
     let claimed = !node.extra.is_empty() && Owner::may_claim(&node.extra);
     let reason = Owner::after_opening(&node.reason).map(str::to_owned);
-    if claimed || reason.is_some() {
-        let extra = claimed.then(String::new);
-        world.slurm.update_node(name, &NodeUpdate { state: None, reason, extra }).await?;
+    if !claimed && reason.is_none() {
+        return Ok(());
     }
-    Ok(Look::Ready(()))
+    attempt.step("clear_claim", Code::SlurmUnavailable)?;
+    let clear = NodeUpdate { state: None, reason, extra: claimed.then(String::new) };
+    patiently(world, attempt, || world.slurm.update_node(&node.name, &clear)).await
 }

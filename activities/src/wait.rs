@@ -1,15 +1,14 @@
 //! Waiting on state, with a reason; and repeating a safe call a little.
 
 use std::future::Future;
-use std::time::Duration;
 
 use clients::Error;
 
 use crate::failure::{class, is_absorbed};
 use crate::{Attempt, Class, Failure, World};
 
-/// A safe call is repeated so often, over about ten seconds.
-const REPEATS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(6)];
+/// A safe call is repeated so often, each time after so many units of `Site::repeat_after`.
+const REPEATS: [u32; 3] = [1, 3, 6];
 
 /// What a look at something brought.
 pub(crate) enum Look<T> {
@@ -42,17 +41,21 @@ where
 
 /// Repeats a call that is safe to repeat, three times in ten seconds, while its error may pass by
 /// itself.
-pub(crate) async fn patiently<T, F>(attempt: &Attempt, call: impl Fn() -> F) -> Result<T, Failure>
+pub(crate) async fn patiently<T, F>(
+    world: &World,
+    attempt: &Attempt,
+    call: impl Fn() -> F,
+) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Error>>,
 {
-    for delay in REPEATS {
+    for times in REPEATS {
         match call().await {
             Ok(value) => return Ok(value),
             Err(error) => match class(&error.kind) {
                 Class::Retry | Class::RetryAfter(_) => {
                     attempt.waiting(&error.to_string());
-                    attempt.pause(delay).await?;
+                    attempt.pause(world.site.repeat_after * times).await?;
                 }
                 Class::Permanent | Class::NeedsHuman | Class::Cancelled => return Err(error.into()),
             },

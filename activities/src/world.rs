@@ -37,6 +37,9 @@ pub struct Site {
     pub stale_after: Duration,
     /// How often a wait looks.
     pub look_every: Duration,
+    /// The unit in which a safe call that failed is repeated: after 1, 3 and 6 of it. A second, but in
+    /// tests.
+    pub repeat_after: Duration,
     /// The heartbeat time-out of the verbs: a later attempt waits so long before it creates.
     pub heartbeat_timeout: Duration,
 }

@@ -47,8 +47,10 @@ pub enum Kind {
     Unauthenticated,
     /// Known, and not allowed.
     Forbidden(String),
-    /// Something else is being done to the same thing.
+    /// Something else is being done to the same thing, or it is not in a state for this.
     Conflict(String),
+    /// Somebody has locked the thing against changes.
+    Locked(String),
     /// Refused for what was asked, in the service's words, cut and masked.
     Rejected(String),
     /// Its release cannot do what was asked; a newer one can.
@@ -107,6 +109,7 @@ impl Error {
             | Kind::Unauthenticated
             | Kind::Forbidden(_)
             | Kind::Conflict(_)
+            | Kind::Locked(_)
             | Kind::Rejected(_)
             | Kind::TooOld(_)
             | Kind::Unspoken(_)
@@ -124,6 +127,7 @@ fn describe(kind: &Kind) -> String {
         Kind::Unauthenticated => "token refused".to_owned(),
         Kind::Forbidden(detail) => format!("not allowed: {detail}"),
         Kind::Conflict(detail) => format!("conflict: {detail}"),
+        Kind::Locked(detail) => format!("locked: {detail}"),
         Kind::Rejected(detail) => format!("refused: {detail}"),
         Kind::TooOld(detail) => format!("its release is too old: {detail}"),
         Kind::Unspoken(detail) => format!("no API version in common: {detail}"),

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, StatusCode};
+use rustls::ClientConfig;
+use rustls_platform_verifier::ConfigVerifierExt as _;
 use serde::de::DeserializeOwned;
 
 use crate::{Error, Kind, Service, excerpt};
@@ -38,6 +40,17 @@ pub fn observe(observer: impl Fn(Call) + Send + Sync + 'static) {
     drop(OBSERVER.set(Box::new(observer)));
 }
 
+/// TLS by the machine's certificate store, which is read once: reading it costs more than the rest of
+/// a client.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    static TLS: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(tls) = TLS.get() {
+        return Ok(tls.clone());
+    }
+    let tls = ClientConfig::with_platform_verifier()?;
+    Ok(TLS.get_or_init(|| tls).clone())
+}
+
 /// An HTTP client for one service.
 #[derive(Debug, Clone)]
 pub struct Http {
@@ -66,7 +79,9 @@ impl Http {
             // An error here means that somebody installed one already, which serves as well.
             drop(rustls::crypto::ring::default_provider().install_default());
         });
+        let unusable = |e| Error::new(service, "set up TLS", Kind::Broken(String::new())).because(e);
         let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls().map_err(unusable)?)
             .connect_timeout(CONNECT)
             .timeout(TOTAL)
             .user_agent(concat!("slurm-satellite/", env!("CARGO_PKG_VERSION")))

@@ -54,6 +54,8 @@ pub fn router(hub: Hub) -> Router {
         .route("/sites/{site}/device-conditions/", get(conditions::list).post(conditions::write))
         .route("/sites/{site}/polls/", post(polls::poll))
         .route("/sites/{site}/slurm-bootstrap-configs/", get(configs::list).post(configs::create))
+        .route("/sites/{site}/slurm-bootstrap-configs/{id}", get(configs::get).patch(configs::update))
+        .route("/sites/{site}/slurm-bootstrap-configs/{id}/history", get(configs::history))
         .route("/sites/{site}/devices/{device}/workflows/", get(workflows::list).post(workflows::start))
         .route("/sites/{site}/devices/{device}/workflows/{run}", get(workflows::get))
         .fallback(unknown_path)

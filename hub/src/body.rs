@@ -9,16 +9,22 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use model::Invalid;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::problem::{Answer, Kind, Refusal};
 
 /// The largest body that is read, in bytes.
 pub(crate) const MAX_BODY: usize = 1024 * 1024;
 
-/// A JSON body of which every field is known and of the right type.
+/// The content type of JSON.
+pub(crate) const JSON: &str = "application/json";
+
+/// The content type of JSON Merge Patch (RFC 7396), which a PATCH may have too.
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// A JSON object of which every field is known and of the right type.
 #[derive(Debug)]
 pub(crate) struct Body<T>(pub(crate) T);
 
@@ -26,11 +32,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Answer<Self> {
-        let json =
-            request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).is_some_and(|t| {
-                t.split(';').next().is_some_and(|t| t.trim().eq_ignore_ascii_case("application/json"))
-            });
-        if !json {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
+        let kind = kind.and_then(|t| t.split(';').next()).unwrap_or_default().trim();
+        let merge = request.method() == Method::PATCH && kind.eq_ignore_ascii_case(MERGE_PATCH);
+        if !merge && !kind.eq_ignore_ascii_case(JSON) {
             return Err(Refusal::new(Kind::MediaType, "send Content-Type: application/json"));
         }
         let bytes = Bytes::from_request(request, state).await.map_err(|e| unreadable(&e))?;
@@ -49,6 +54,11 @@ fn unreadable(rejection: &BytesRejection) -> Refusal {
 
 /// Parses a body; the refusal names the fields.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
+    // serde would take a list for a struct, by position.
+    let object = bytes.trim_ascii_start().starts_with(b"{");
+    if !object && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+        return Err(Invalid::new("body", "is not an object", "send the fields as one JSON object").into());
+    }
     let mut unknown = Vec::new();
     let mut track = serde_path_to_error::Track::new();
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -140,6 +150,16 @@ impl Parameters {
         self.0.remove(name)
     }
 
+    /// Takes `limit`, the length of a page: from 1 to `max`, `default` where it was not sent.
+    pub(crate) fn limit(&mut self, default: u32, max: u32) -> Result<u32, Invalid> {
+        let Some(text) = self.take("limit") else { return Ok(default) };
+        let limit = text.parse().ok().filter(|n| (1..=max).contains(n));
+        limit.ok_or_else(|| {
+            let problem = format!("is not between 1 and {max}");
+            Invalid::new("limit", problem, format!("give a number from 1 to {max}"))
+        })
+    }
+
     /// Refuses what nobody took.
     pub(crate) fn none_left(self, known: &str) -> Answer<()> {
         let left = |_: &String| {
@@ -195,6 +215,17 @@ mod tests {
         assert_eq!(errors::<PollPost>(r#"{"tick":"hunter2"}"#), ["tick: cannot be read; see /openapi.json"]);
         assert_eq!(errors::<DevicePatch>(r#"{"server_id":"hunter 2"}"#).len(), 1);
         assert!(!errors::<DevicePatch>(r#"{"server_id":"hunter 2"}"#)[0].contains("hunter"));
+    }
+
+    #[test]
+    fn a_body_is_an_object() {
+        for body in ["[]", r#"["2026-01-01T00:00:00Z",true]"#, "null", " 7"] {
+            assert_eq!(
+                errors::<PollPost>(body),
+                ["body: is not an object; send the fields as one JSON object"],
+                "{body}"
+            );
+        }
     }
 
     #[test]

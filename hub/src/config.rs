@@ -9,9 +9,9 @@ use model::{Invalid, PrincipalId, SiteId};
 use serde_json::Value;
 use url::Url;
 
-use crate::auth::Scope;
+pub use crate::auth::Scope;
 use crate::fields::{Fields, list, parsed, text};
-use crate::key::PublicKey;
+pub use crate::key::PublicKey;
 
 /// The settings, checked.
 #[derive(Debug, Clone)]

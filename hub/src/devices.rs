@@ -23,7 +23,7 @@ pub(crate) async fn list(
 ) -> Answer<Json<DevicePage>> {
     let site = principal.at(&site)?;
     let role = parameters.take("role").map(|r| Role::parse(&r).map_err(|e| e.named("role"))).transpose()?;
-    let limit = parameters.take("limit").map(|l| limit(&l)).transpose()?.unwrap_or(DEFAULT_LIMIT);
+    let limit = parameters.limit(DEFAULT_LIMIT, MAX_LIMIT)?;
     let cursor = parameters.take("cursor").map(|c| DeviceId::parse(&c)).transpose().map_err(|_| {
         Invalid::new("cursor", "is not a cursor", "pass the last page's next_cursor as it came")
     })?;
@@ -34,11 +34,6 @@ pub(crate) async fn list(
     items.truncate(whole);
     let next_cursor = items.last().filter(|_| more).map(|d| d.id.to_string());
     Ok(Json(DevicePage { items, next_cursor }))
-}
-
-fn limit(text: &str) -> Result<u32, Invalid> {
-    let limit = text.parse().ok().filter(|n| (1..=MAX_LIMIT).contains(n));
-    limit.ok_or_else(|| Invalid::new("limit", "is not between 1 and 500", "give a number from 1 to 500"))
 }
 
 /// `GET /sites/{s}/devices/{d}`. Any principal of the site.

@@ -37,6 +37,10 @@ pub(crate) enum Kind {
     TickUnclaimed,
     /// The role has a bootstrap config.
     ConfigExists,
+    /// A row is to be changed without saying which revision of it was read.
+    PreconditionRequired,
+    /// The row is at another revision than the one that was read.
+    RevisionMoved,
     /// Another run holds the device.
     DeviceBusy,
     /// The idempotency key came with another request before.
@@ -66,6 +70,10 @@ impl Kind {
             Self::TickOvertaken => ("tick-overtaken", S::CONFLICT, "A newer tick was claimed"),
             Self::TickUnclaimed => ("tick-unclaimed", S::CONFLICT, "The tick was never claimed"),
             Self::ConfigExists => ("config-exists", S::CONFLICT, "The role has a bootstrap config"),
+            Self::PreconditionRequired => {
+                ("precondition-required", S::PRECONDITION_REQUIRED, "A change needs If-Match")
+            }
+            Self::RevisionMoved => ("revision-moved", S::PRECONDITION_FAILED, "The row has changed since"),
             Self::DeviceBusy => ("device-busy", S::CONFLICT, "Another run holds the device"),
             Self::KeyReused => {
                 ("idempotency-key-reused", S::UNPROCESSABLE_ENTITY, "The key came with another request")

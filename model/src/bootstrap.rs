@@ -22,10 +22,15 @@ pub enum NodeSource {
 pub struct BootstrapDraft {
     /// The role.
     pub device_role: String,
-    /// Glance image id; null makes adoption of the role fail with `bootstrap.incomplete`.
+    /// Glance image: its id, or the name that one active image alone has. Null makes adoption of the
+    /// role fail with `bootstrap.incomplete`. A UUID is an id and never looked for as a name. A name is
+    /// resolved at each plan, and what a server runs is compared with the id that it stands for then:
+    /// another image under the same name is a rebuild.
     #[serde(default)]
     pub image: Option<String>,
-    /// Nova flavor id; null as with the image.
+    /// Nova flavor: its id, else its name; null as with the image. Ids are free text, so what is one
+    /// flavor's id and another's name is the first. A server shows its flavor's name alone, and that is
+    /// what is compared.
     #[serde(default)]
     pub flavor: Option<String>,
     /// SLURM features the node must show.
@@ -65,9 +70,9 @@ pub struct BootstrapConfig {
 pub struct Complete {
     /// The role.
     pub role: Role,
-    /// Glance image id.
+    /// Glance image, by id or name.
     pub image: String,
-    /// Nova flavor id.
+    /// Nova flavor, by id or name.
     pub flavor: String,
     /// Features the node must show.
     pub features: Features,
@@ -153,13 +158,17 @@ impl BootstrapConfig {
     }
 }
 
+/// OpenStack's names have up to 255 characters, of any script, and no space at either end.
 fn reference(field: &str, value: Option<&str>) -> Result<(), Invalid> {
-    let fine = |c: char| c.is_ascii_graphic() && !"/?#%\\\"'".contains(c);
+    let fine = |text: &str| {
+        let length = text.chars().count();
+        (1..=255).contains(&length) && text.trim() == text && !text.chars().any(char::is_control)
+    };
     match value {
-        Some(text) if text.is_empty() || text.len() > 255 || !text.chars().all(fine) => Err(Invalid::new(
+        Some(text) if !fine(text) => Err(Invalid::new(
             field,
-            "is not an id",
-            format!("give the {field}'s id in OpenStack, or null until it is known"),
+            "is neither an id nor a name",
+            format!("give the {field}'s id or name in OpenStack, or null until it is known"),
         )),
         _ => Ok(()),
     }
@@ -207,6 +216,23 @@ mod tests {
         draft.user_data = Some(UserData::from("%".to_owned()));
         let fields: Vec<String> = draft.check().unwrap_err().into_iter().map(|i| i.field).collect();
         assert_eq!(fields, ["device_role", "image", "features", "gres", "user_data"]);
+    }
+
+    #[test]
+    fn an_image_and_a_flavor_are_ids_or_names() {
+        let long = "n".repeat(255);
+        for fine in
+            ["4c2d913a-123d-402a-892c-cb88177793e5", "Debian 13 (trixie)", "ubuntu/24.04", "für", &long]
+        {
+            assert_eq!(reference("image", Some(fine)), Ok(()), "{fine}");
+        }
+        for wrong in ["", " ", " debian", "debian ", "a\nb", "a\tb", &format!("{long}n")] {
+            let said = reference("flavor", Some(wrong)).unwrap_err().to_string();
+            let expected = "flavor: is neither an id nor a name; give the flavor's id or name in OpenStack, or \
+                            null until it is known";
+            assert_eq!(said, expected, "{wrong:?}");
+        }
+        assert_eq!(reference("image", None), Ok(()));
     }
 
     #[test]

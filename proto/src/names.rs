@@ -19,7 +19,8 @@ pub const POLL_SCHEDULER_CONDITIONS_WORKFLOW: &str = "PollSchedulerConditions";
 /// Signal of every lifecycle workflow: end at the next closed point.
 pub const STOP: &str = "stop";
 
-/// Search attribute (Keyword) that the hub sets at start.
+/// Search attribute (Keyword) that the hub sets at start, for people who look for a device's runs in
+/// Temporal's lists. Nothing of ours reads it: whoever starts a verb by hand may leave it out.
 pub const SEARCH_ATTRIBUTE_DEVICE: &str = "FleetDevice";
 
 /// Memo key: the request that started the run.

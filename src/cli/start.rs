@@ -12,6 +12,7 @@ use clients::oauth::Principal;
 use model::{DeviceId, DrainReason, RequestId, RunStatus, RunView, SiteId, StartRequest, Verb};
 use url::Url;
 
+use super::say;
 use crate::settings::read_secret;
 
 /// How often a run is looked at.
@@ -138,9 +139,4 @@ fn failure_line(view: &RunView) -> String {
         Some(f) => format!("failed: {}: {}; {}", f.code, f.message, f.remedy),
         None => format!("ended: {:?}", view.status).to_lowercase(),
     }
-}
-
-#[expect(clippy::print_stdout, reason = "the command line talks to a person")]
-fn say(line: &str) {
-    println!("{line}");
 }

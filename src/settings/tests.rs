@@ -1,11 +1,18 @@
+use clients::openstack::{ApplicationCredential, Credentials, Networks, User};
+use secrecy::ExposeSecret as _;
+
 use super::*;
 
 /// A folder with the files that settings name.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("settings-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    for (file, text) in [("agent.pem", "agent key"), ("worker.pem", "worker key"), ("password", "hunter2\n")]
-    {
+    for (file, text) in [
+        ("agent.pem", "agent key"),
+        ("worker.pem", "worker key"),
+        ("password", "hunter2\n"),
+        ("application", "hunter3\n"),
+    ] {
         std::fs::write(folder.join(file), text).unwrap();
     }
     folder
@@ -85,6 +92,96 @@ fn every_mistake_is_reported_together() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// The good settings with these in place of user, password and project.
+fn logging_in(with: &str) -> String {
+    let way = "username = \"worker\"\npassword_file = \"password\"\nproject = \"lab\"\n";
+    assert!(GOOD.contains(way));
+    GOOD.replace(way, with)
+}
+
+#[test]
+fn an_application_credential_is_the_other_way_to_log_in() {
+    let folder = folder("application");
+    let secret = "application_credential_secret_file = \"application\"\n";
+    let by_id = logging_in(&format!("application_credential_id = \"ac-1\"\n{secret}"));
+    let Credentials::Application { credential, secret: kept } =
+        parse(&by_id, &folder).unwrap().openstack.credentials
+    else {
+        panic!("a password");
+    };
+    assert_eq!(credential, ApplicationCredential::Id("ac-1".to_owned()));
+    assert_eq!(kept.expose_secret(), "hunter3");
+    let by_name =
+        logging_in(&format!("application_credential_name = \"satellite\"\nusername = \"worker\"\n{secret}"));
+    let Credentials::Application { credential, .. } = parse(&by_name, &folder).unwrap().openstack.credentials
+    else {
+        panic!("a password");
+    };
+    let user = User { name: "worker".to_owned(), domain: "Default".to_owned() };
+    assert_eq!(credential, ApplicationCredential::Name { name: "satellite".to_owned(), user });
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn there_is_exactly_one_way_to_log_in() {
+    let folder = folder("ways");
+    let needed = "is missing; add it";
+    let fixed = "does not go with an application credential, which has it; remove it, or the application \
+                 credential: there is one way to log in";
+    for (way, expected) in [
+        (
+            "",
+            vec![
+                ("username", needed),
+                ("project", needed),
+                (
+                    "password_file",
+                    "exactly one of `password_file` and `password_env` is needed; name one of them",
+                ),
+            ],
+        ),
+        (
+            "application_credential_id = \"ac-1\"\nproject = \"lab\"\nusername = \"worker\"\npassword_file = \"password\"\n",
+            vec![
+                (
+                    "application_credential_secret_file",
+                    "exactly one of `application_credential_secret_file` and \
+                     `application_credential_secret_env` is needed; name one of them",
+                ),
+                ("password_file", fixed),
+                ("project", fixed),
+                ("username", fixed),
+            ],
+        ),
+        (
+            "application_credential_id = \"a\"\napplication_credential_name = \"b\"\napplication_credential_secret_file = \"gone\"\n",
+            vec![
+                (
+                    "application_credential_id",
+                    "exactly one of `application_credential_id` and `application_credential_name` is needed; \
+                     name one of them",
+                ),
+                ("application_credential_secret_file", "GONE"),
+            ],
+        ),
+        (
+            "application_credential_name = \"b\"\napplication_credential_secret_file = \"application\"\n",
+            vec![("username", needed)],
+        ),
+    ] {
+        let gone = format!(
+            "{} cannot be read: entity not found; name a readable file that holds it",
+            folder.join("gone").display()
+        );
+        let expected: Vec<String> = expected
+            .into_iter()
+            .map(|(key, said)| format!("openstack.{key}: {}", said.replace("GONE", &gone)))
+            .collect();
+        assert_eq!(parse(&logging_in(way), &folder).unwrap_err(), expected);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn an_address_to_listen_on_is_an_ip_address_with_a_port() {
     let folder = folder("listen");
@@ -113,8 +210,12 @@ fn a_missing_section_and_no_toml_are_said_so() {
 #[test]
 fn settings_cannot_be_printed_with_their_secrets() {
     let folder = folder("secrets");
-    let text = format!("{:?}", parse(GOOD, &folder).unwrap());
-    assert!(!text.contains("hunter2") && !text.contains("agent key"), "{text}");
+    let application =
+        "application_credential_id = \"a\"\napplication_credential_secret_file = \"application\"\n";
+    for settings in [GOOD.to_owned(), logging_in(application)] {
+        let text = format!("{:?}", parse(&settings, &folder).unwrap());
+        assert!(!text.contains("hunter") && !text.contains("agent key"), "{text}");
+    }
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -126,5 +227,23 @@ fn the_example_is_whole() {
     }
     let settings = parse(include_str!("../../deploy/site.example.toml"), &folder).unwrap();
     assert_eq!(settings.site.as_str(), "lab");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_examples_other_way_to_log_in_is_whole() {
+    let folder = folder("other-way");
+    for file in ["slurm-agent-lab.pem", "temporal-worker-lab.pem", "openstack-application-credential"] {
+        std::fs::write(folder.join(file), "secret").unwrap();
+    }
+    let example = include_str!("../../deploy/site.example.toml");
+    let text: Vec<String> = example
+        .lines()
+        .filter(|l| !["username", "password_file", "project"].iter().any(|key| l.starts_with(key)))
+        .filter(|l| !l.starts_with("user_domain"))
+        .map(|l| l.replace("# application_credential", "application_credential"))
+        .collect();
+    let settings = parse(&text.join("\n"), &folder).unwrap();
+    assert!(matches!(settings.openstack.credentials, Credentials::Application { .. }));
     std::fs::remove_dir_all(folder).unwrap();
 }

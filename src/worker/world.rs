@@ -13,6 +13,8 @@ use crate::settings::{self, Settings};
 
 /// How often a wait looks.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The unit in which safe calls are repeated.
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
 /// The verbs' heartbeat time-out, as the workflows set it.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
@@ -32,6 +34,7 @@ pub(super) fn build(settings: Settings) -> anyhow::Result<World> {
             config_drive: openstack.config_drive,
             stale_after: poll.stale_after,
             look_every: LOOK_EVERY,
+            repeat_after: REPEAT_AFTER,
             heartbeat_timeout: HEARTBEAT,
         },
         slurm: Slurm::new(slurm.url, slurm.user, slurm.token)?,

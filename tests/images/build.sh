@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Builds the container images that the integration tests start, all or those named:
-# build.sh [slurm-26.05] [slurm-24.11] [openstack] [node-26.05] [node-24.11].
+# Builds the container images that the integration tests start: build.sh [NAME…], see ALL for the names.
 #
 # An image is named by the hash of what goes into it, so an unchanged image is never built twice, and a test
 # can never run against an old one: it reads the names from target/images.json, which this script writes.
@@ -13,7 +12,7 @@ set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TARGET=$(cd "$HERE/../.." && pwd)/target
 LOGS=$TARGET/image-logs
-ALL="slurm-26.05 slurm-24.11 openstack node-26.05 node-24.11"
+ALL="slurm-26.05 slurm-24.11 openstack node-26.05 node-24.11 openstack-bookworm"
 PREFIX=slurm-satellite
 
 say() { printf 'build: %s\n' "$*"; }
@@ -23,8 +22,8 @@ fail() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
 context_of() {
   case $1 in
-    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;
-    openstack) echo "$HERE/openstack" ;;
+    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;       # one recipe, two releases
+    openstack | openstack-bookworm) echo "$HERE/openstack" ;; # the same
     node-26.05 | node-24.11) echo "$HERE/node" ;;
     *) fail "no image is called '$1'; there are: $ALL" ;;
   esac
@@ -35,7 +34,8 @@ base_of() {
   case $1 in
     slurm-26.05) echo base:forky ;; # forky and not sid: the same SLURM package, fewer surprises
     slurm-24.11) echo base:trixie ;;
-    openstack) echo base:trixie ;;
+    openstack) echo base:trixie ;; # Nova 31
+    openstack-bookworm) echo base:bookworm ;; # Nova 26
     node-26.05) echo slurm-26.05 ;;
     node-24.11) echo slurm-24.11 ;;
   esac
@@ -236,21 +236,22 @@ if ! flock -n 9; then
   flock 9
 fi
 
-# OpenStack's packages take minutes of network, SLURM's images seconds: side by side.
+# OpenStack's packages take minutes of network, SLURM's images seconds: side by side, two builds at a time.
+# The second OpenStack comes after SLURM's images, beside the first.
 chain() { for image in "$@"; do ensure_image "$image"; done; }
-slurm_chain='' openstack_chain=''
+first_chain='' openstack_chain=''
 for image in $wanted; do
   case $image in
     openstack) openstack_chain=$image ;;
-    *) slurm_chain="$slurm_chain $image" ;;
+    *) first_chain="$first_chain $image" ;;
   esac
 done
 failed=0
 # shellcheck disable=SC2086
-chain $slurm_chain & slurm_pid=$!
+chain $first_chain & first_pid=$!
 # shellcheck disable=SC2086
 chain $openstack_chain & openstack_pid=$!
-wait "$slurm_pid" || failed=1
+wait "$first_pid" || failed=1
 wait "$openstack_pid" || failed=1
 write_names
 [ "$failed" = 0 ] || fail "not every image could be built; see above"

@@ -8,7 +8,9 @@
 mod adopt_real;
 mod command_line;
 mod contract;
+mod interop;
 mod scan;
+mod setup;
 mod wait;
 mod watch;
 mod workflow;

@@ -29,6 +29,7 @@ impl AdoptDevice {
         let device = request.device_id.clone();
         let parsed =
             request.parse().map_err(|e| failure::invalid(&device, &e.field, &e.to_string(), &e.remedy))?;
+        failure::check_lock(ctx.workflow_id(), &parsed)?;
         let resume = ResumeRequest {
             request_id: request.request_id.clone(),
             site: request.site.clone(),

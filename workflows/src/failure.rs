@@ -2,7 +2,7 @@
 //! tried again, with [`FailureDetails`].
 
 use proto::v1::{FailureDetails, Progress};
-use proto::{Proto, Undecodable};
+use proto::{Lifecycle, Proto, Undecodable, names};
 use temporalio_common::error::{ApplicationFailure, IncomingError, RetryState};
 use temporalio_workflow::{ActivityExecutionError, WorkflowTermination};
 
@@ -35,6 +35,19 @@ pub(crate) fn invalid(device: &str, field: &str, message: &str, remedy: &str) ->
         remedy: remedy.to_owned(),
     };
     fail(REQUEST_INVALID, message, details)
+}
+
+/// Fails a run of a device that does not hold the device's lock, which is the run's own id: whoever
+/// starts one by hand can mistype that as well, and two runs would act on one device.
+pub(crate) fn check_lock(id: &str, parsed: &Lifecycle) -> Result<(), WorkflowTermination> {
+    let lock = names::workflow_id(&parsed.site, &parsed.device);
+    if id == lock {
+        return Ok(());
+    }
+    let remedy = format!("start it with the workflow id {lock}");
+    let message =
+        format!("device_id: this run's id is {id}, which does not lock {}; {remedy}", parsed.device);
+    Err(invalid(parsed.device.as_str(), "device_id", &message, &remedy))
 }
 
 /// Hands an activity's failure on: its code, or the code for what never came true when time was up.

@@ -24,7 +24,9 @@ impl ResumeDevice {
     ) -> WorkflowResult<Proto<ResumeResult>> {
         let request = input.0.map_err(|e| failure::undecodable(&e))?;
         let device = request.device_id.clone();
-        request.parse().map_err(|e| failure::invalid(&device, &e.field, &e.to_string(), &e.remedy))?;
+        let parsed =
+            request.parse().map_err(|e| failure::invalid(&device, &e.field, &e.to_string(), &e.remedy))?;
+        failure::check_lock(ctx.workflow_id(), &parsed)?;
         ctx.execute_activity(Resume, Input::from(request), options::verb(options::RESUME))
             .await
             .map_err(|e| failure::of_activity(&device, e))

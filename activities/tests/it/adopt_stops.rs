@@ -1,18 +1,18 @@
-//! Adoption that is told to stop, and what it leaves alone.
+//! Adoption that is told to stop, told as a story; `cancelled` does it at every request.
 
 use activities::adopt::adopt;
 use activities::{Attempt, Class, Code};
+use fakes::{Behaviour, Build};
 use jiff::Timestamp;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::adopt::{MARK, registers_closed, request, run, run_as, servers, state_of};
-use crate::site::attempt;
+use crate::adopt::{registers_closed, request, run_as, servers, with_machine};
+use crate::site::{T, attempt, within_ceiling};
 
 #[tokio::test]
 async fn cancelled_before_it_began_it_asks_nobody() {
     let site = registers_closed().await;
-    let attempt = attempt(1, 1_790_000_100);
+    let attempt = attempt(1, T);
     attempt.cancelled.cancel();
     let failure = run_as(&site, attempt, "r-1").await.unwrap_err();
     assert_eq!((failure.code, failure.class), (Code::Cancelled, Class::Cancelled));
@@ -21,29 +21,19 @@ async fn cancelled_before_it_began_it_asks_nobody() {
 
 #[tokio::test]
 async fn cancelled_in_a_wait_it_says_where_and_undoes_nothing() {
-    let site = registers_closed().await;
-    site.state().openstack.looks_before_fate = usize::MAX;
+    let site = with_machine(Behaviour { build: Build::Takes(u64::MAX), ..Behaviour::default() }).await;
     let (world, request, cancelled) = (site.world(), request("r-1"), CancellationToken::new());
     let (attempt, mut progress) = Attempt::new(1, Timestamp::UNIX_EPOCH, None, cancelled.clone());
     let waits = async {
         let seen = progress.wait_for(|p| p.step == "wait_active" && !p.waiting_for.is_empty()).await.unwrap();
-        assert_eq!(seen.waiting_for, "server server-1 is BUILD, spawning");
+        assert!(seen.waiting_for.starts_with(&format!("server {} is BUILD", servers(&site)[0])));
         assert_eq!(seen.timeout, Code::ServerError);
         drop(seen);
         cancelled.cancel();
     };
-    let (result, ()) = tokio::join!(adopt(&world, &attempt, &request), waits);
+    let (result, ()) = within_ceiling(async { tokio::join!(adopt(&world, &attempt, &request), waits) }).await;
     let failure = result.unwrap_err();
     assert_eq!((failure.class, failure.step), (Class::Cancelled, "wait_active"));
-    assert_eq!(servers(&site), ["server-1"]);
-    assert_eq!(site.count("DELETE", "/server-1"), 0);
-}
-
-#[tokio::test]
-async fn the_extra_of_others_is_left_as_it_is() {
-    let site = registers_closed().await;
-    site.state().slurm.boots.as_mut().unwrap()["extra"] = json!("{\"rack\":7}");
-    run(&site, 1).await.unwrap();
-    let (_, reason, extra) = state_of(&site);
-    assert_eq!((reason, extra), (json!(MARK), json!("{\"rack\":7}")));
+    assert_eq!(servers(&site).len(), 1);
+    assert!(site.writes().iter().all(|r| r.method != "DELETE"));
 }

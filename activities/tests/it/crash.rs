@@ -1,148 +1,84 @@
-//! Every activity broken at every request: the process dies before it or after it, or lives and the
-//! answer is lost. Whatever is broken, the next attempt ends where an unbroken one does, with one
-//! server and no foreign word touched.
+//! Every activity broken at every request: the process dies before it or after it, or lives and the answer
+//! is lost. Whatever is broken, the next attempt, told of the last heartbeat or of none, ends where an
+//! unbroken one does: with one server, and no foreign word touched.
 
-use activities::adopt::adopt;
-use activities::poll_conditions::Poller;
-use activities::resume::resume;
-use activities::{Attempt, Failure, World};
-use futures::future::{BoxFuture, join_all};
-use model::DeviceId;
-use serde_json::{Value, json};
+use std::time::Instant;
 
-use crate::adopt::{MARK, registers_closed, request};
-use crate::site::{Break, Site, attempt, within_ceiling};
+use activities::{Attempt, Previous};
+use futures::stream::{StreamExt as _, iter};
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-const BREAKS: [Break; 3] = [Break::Before, Break::After, Break::Lost];
-const T: i64 = 1_790_000_000;
+use crate::broken::{Break, CASES, Case};
+use crate::site::{Site, T, within_ceiling};
+
+/// A case, its request, how it breaks there, and whether the server has a heartbeat.
+type Cell = (usize, Break, bool);
+
+/// So many sites at once.
+const AT_ONCE: usize = 8;
+
+async fn every_cell(case: &Case) {
+    let (steps, end) = case.whole().await;
+    let beats = |(n, how)| [true, false].map(|beat| (n, how, beat));
+    let cells: Vec<Cell> = (1..=steps).flat_map(|n| Break::ALL.map(|b| (n, b))).flat_map(beats).collect();
+    let (many, started) = (cells.len(), Instant::now());
+    iter(cells).for_each_concurrent(AT_ONCE, |cell| one(case, cell, &end)).await;
+    println!("{}: {steps} requests, {many} cells in {:?}", case.name, started.elapsed());
+}
+
+async fn one(case: &Case, (n, how, beat): Cell, end: &Value) {
+    let what = format!("{}: request {n}, {how:?}, heartbeat: {beat}", case.name);
+    let site = (case.start)().await;
+    let started = |second| Timestamp::from_second(second).unwrap();
+    let (first, heart) = Attempt::new(1, started(T), None, CancellationToken::new());
+    site.fakes.fault(how.at(n));
+    if !survives(&site, (case.run)(site.world(), first)).await || case.always {
+        let previous = beat.then(|| {
+            let last = heart.borrow();
+            Previous { step: last.step.to_owned(), since: last.since }
+        });
+        let (number, second) = case.again;
+        let again = Attempt::new(number, started(second), previous, CancellationToken::new()).0;
+        within_ceiling((case.run)(site.world(), again)).await.unwrap_or_else(|f| panic!("{what}: {f}"));
+    }
+    assert_eq!((case.end)(&site).await, *end, "{what}");
+    assert_eq!(site.fakes.faults_left(), 0, "{what}");
+}
 
 /// Runs an activity until it ends or its process dies; whether it ended well.
-async fn survives(site: &Site, run: Run) -> bool {
+async fn survives(site: &Site, run: crate::broken::Run) -> bool {
     within_ceiling(async {
         tokio::select! {
             result = run => result.is_ok(),
-            () = site.dies() => false,
+            () = site.fakes.until_held() => false,
         }
     })
     .await
 }
 
-/// How many requests an unbroken run makes.
-async fn requests(site: &Site, run: Run) -> usize {
-    site.conversation();
-    within_ceiling(run).await.unwrap();
-    site.conversation().lines().count()
-}
-
-/// An activity by a process of its own.
-type Run = BoxFuture<'static, Result<(), Failure>>;
-
-fn adoption(world: World, attempt: Attempt) -> Run {
-    Box::pin(async move { adopt(&world, &attempt, &request("r-1")).await.map(drop) })
-}
-
-fn resumption(world: World, attempt: Attempt) -> Run {
-    let device = DeviceId::parse("d-gpu-1").unwrap();
-    Box::pin(async move { resume(&world, &attempt, &device).await.map(drop) })
-}
-
-fn tick(world: World, second: i64) -> Run {
-    Box::pin(async move { Poller::default().poll(&world, &attempt(1, second)).await.map(drop) })
-}
-
-/// What an adoption leaves.
-fn adopted(site: &Site) -> Value {
-    let state = site.state();
-    let node = &state.slurm.nodes["gpu-1"];
-    json!({
-        "servers": state.openstack.servers.iter().map(|s| s["id"].clone()).collect::<Vec<_>>(),
-        "device": state.hub.devices[0].server_id.as_ref().map(ToString::to_string),
-        "node": [node["state"], node["reason"], node["extra"]],
-    })
+#[tokio::test]
+async fn an_adoption_broken_anywhere_ends_with_one_server_and_our_mark() {
+    every_cell(&CASES[0]).await;
 }
 
 #[tokio::test]
-async fn an_adoption_broken_anywhere_ends_with_one_server_and_our_mark() {
-    let whole = registers_closed().await;
-    let steps = requests(&whole, adoption(whole.world(), attempt(1, T))).await;
-    assert!(steps >= 18, "{steps}");
-    let end = adopted(&whole);
-    assert_eq!((&end["servers"], &end["node"][1]), (&json!(["server-1"]), &json!(MARK)));
-    let cells = (1..=steps).flat_map(|n| BREAKS.map(|b| (n, b)));
-    let broken = cells.map(|(n, how)| {
-        let end = end.clone();
-        async move {
-            let site = registers_closed().await;
-            site.state().broken = Some((n, how));
-            if !survives(&site, adoption(site.world(), attempt(1, T))).await {
-                let again = within_ceiling(adoption(site.world(), attempt(2, T))).await;
-                again.unwrap_or_else(|f| panic!("request {n}, {how:?}: {f}"));
-            }
-            assert_eq!(adopted(&site), end, "request {n}, {how:?}");
-            assert_eq!(site.state().openstack.servers.len(), 1, "request {n}, {how:?}");
-        }
-    });
-    join_all(broken).await;
+async fn an_adoption_opened_at_registration_and_broken_anywhere_spares_the_job() {
+    every_cell(&CASES[1]).await;
+}
+
+#[tokio::test]
+async fn an_adoption_of_a_static_node_broken_anywhere_spares_the_job() {
+    every_cell(&CASES[2]).await;
 }
 
 #[tokio::test]
 async fn a_resumption_broken_anywhere_ends_with_an_open_node() {
-    let closed = || async {
-        let site = Site::start().await;
-        {
-            let mut state = site.state();
-            state.hub.with_devices(&["gpu-1"]);
-            state.slurm.put("gpu-1", &["IDLE", "DRAIN"], MARK);
-            state.slurm.nodes.get_mut("gpu-1").unwrap()["extra"] = json!("fleet:r-1");
-        }
-        site
-    };
-    let node = |site: &Site| {
-        let node = site.state().slurm.nodes["gpu-1"].clone();
-        json!([node["state"], node["reason"], node["extra"]])
-    };
-    let whole = closed().await;
-    let steps = requests(&whole, resumption(whole.world(), attempt(1, T))).await;
-    assert!(steps >= 6, "{steps}");
-    assert_eq!(node(&whole), json!([["IDLE"], "", ""]));
-    for (n, how) in (1..=steps).flat_map(|n| BREAKS.map(|b| (n, b))) {
-        let site = closed().await;
-        site.state().broken = Some((n, how));
-        if !survives(&site, resumption(site.world(), attempt(1, T))).await {
-            let again = within_ceiling(resumption(site.world(), attempt(2, T))).await;
-            again.unwrap_or_else(|f| panic!("request {n}, {how:?}: {f}"));
-        }
-        assert_eq!(node(&site), json!([["IDLE"], "", ""]), "request {n}, {how:?}");
-        let resumes = site.writes().iter().filter(|c| c.body["state"] == json!(["RESUME"])).count();
-        assert!(resumes <= 1, "request {n}, {how:?}: {resumes} times RESUME");
-    }
+    every_cell(&CASES[3]).await;
 }
 
 #[tokio::test]
 async fn a_tick_broken_anywhere_is_made_good_by_the_next() {
-    let fresh = || async {
-        let site = Site::start().await;
-        {
-            let mut state = site.state();
-            state.hub.with_devices(&["a", "b"]);
-            state.slurm.put("a", &["IDLE"], "");
-            state.slurm.put("b", &["IDLE", "DRAIN"], "bad DIMM A3 [alice]");
-        }
-        site
-    };
-    let whole = fresh().await;
-    let steps = requests(&whole, tick(whole.world(), T)).await;
-    assert!(steps >= 7, "{steps}");
-    let end = whole.state().hub.verdicts();
-    assert_eq!(end.len(), 4);
-    for (n, how) in (1..=steps).flat_map(|n| BREAKS.map(|b| (n, b))) {
-        let site = fresh().await;
-        site.state().broken = Some((n, how));
-        survives(&site, tick(site.world(), T)).await;
-        within_ceiling(tick(site.world(), T + 60)).await.unwrap_or_else(|f| panic!("{n}, {how:?}: {f}"));
-        assert_eq!(site.state().hub.verdicts(), end, "request {n}, {how:?}");
-        assert_eq!(site.state().hub.good_at.map(|t| t.as_second()), Some(T + 60), "request {n}, {how:?}");
-        let node = site.state().slurm.nodes["b"].clone();
-        assert_eq!(node["reason"], "bad DIMM A3 [alice]", "request {n}, {how:?}");
-    }
+    every_cell(&CASES[4]).await;
 }

@@ -1,17 +1,23 @@
-//! Activities against a small imitation of a site that speaks HTTP, in one binary.
+//! Activities against the fakes of a site and the reference hub, over HTTP, in one binary.
 //!
-//! Nothing here sleeps: waits look every millisecond, and what the imitation does next is counted
-//! in looks.
+//! Nothing here sleeps: waits look every millisecond, and time is counted in requests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod adopt;
+mod adopt_failures;
+mod adopt_servers;
 mod adopt_stops;
+mod broken;
+mod cancelled;
 mod conditions;
 mod crash;
+mod older_release;
+mod permanent;
 mod plan;
 mod plan_refusals;
 mod poll;
+mod poll_blind;
 mod recorded_states;
 mod resume;
 mod site;

@@ -6,15 +6,31 @@ use activities::plan::{Act, Plan, Seen, Target, digest, plan, shortfalls, slurm_
 use activities::{Code, Failure};
 use clients::openstack::{Flavor, Image, Server, ServerStatus};
 use clients::slurm::{Node, Partition, Tokens};
-use model::{NodeName, NodeSource, RequestId, ServerId};
+use jiff::Timestamp;
+use model::{
+    BootstrapConfig, BootstrapDraft, NodeName, NodeSource, PrincipalId, RequestId, ServerId, SiteId,
+};
 
-use crate::site::hub;
+use crate::site::row;
+
+/// The row of role `gpu`, as the hub serves it.
+fn config(node_source: NodeSource) -> BootstrapConfig {
+    let named = |name: &str| Some(name.to_owned());
+    BootstrapConfig {
+        id: "c-1".to_owned(),
+        site_id: SiteId::parse("lab").unwrap(),
+        draft: BootstrapDraft { image: named("image-1"), flavor: named("flavor-1"), ..row(node_source) },
+        revision: 7,
+        updated_at: Timestamp::UNIX_EPOCH,
+        updated_by: PrincipalId::parse("hpc").unwrap(),
+    }
+}
 
 pub(crate) fn target() -> Target {
     Target {
         node: NodeName::parse("gpu-1").unwrap(),
         machine: "gpu-1.rack".to_owned(),
-        config: hub::config(NodeSource::Registers).complete().unwrap(),
+        config: config(NodeSource::Registers).complete().unwrap(),
     }
 }
 
@@ -30,6 +46,7 @@ pub(crate) fn server(id: &str, request: &str) -> Server {
         name: "gpu-1".to_owned(),
         status: ServerStatus::Active,
         task_state: None,
+        locked: false,
         image: "image-1".to_owned(),
         flavor_name: "bm.gpu".to_owned(),
         machine: Some("gpu-1.rack".to_owned()),
@@ -192,11 +209,11 @@ fn a_node_that_slurm_lacks_is_one_difference() {
 
 #[test]
 fn only_a_node_that_registers_gets_a_configuration() {
-    let conf = |source| slurm_conf(&hub::config(source).complete().unwrap()).unwrap();
+    let conf = |source| slurm_conf(&config(source).complete().unwrap()).unwrap();
     let text = "Gres=gpu:h100:4 Feature=h100 State=DRAIN Reason=fleet:registering";
     assert_eq!(conf(NodeSource::Registers).as_deref(), Some(text));
     assert_eq!(conf(NodeSource::Static), None);
-    let mut bare = hub::config(NodeSource::Registers);
+    let mut bare = config(NodeSource::Registers);
     bare.draft.features = Vec::new();
     bare.draft.gres = String::new();
     let text = slurm_conf(&bare.complete().unwrap()).unwrap().unwrap();
@@ -206,7 +223,7 @@ fn only_a_node_that_registers_gets_a_configuration() {
 #[test]
 fn a_configuration_longer_than_novas_metadata_is_refused() {
     let with = |last: usize| {
-        let mut config = hub::config(NodeSource::Registers);
+        let mut config = config(NodeSource::Registers);
         // 53 characters around the features; three of 64 and their commas
         config.draft.gres = String::new();
         let feature = |n: usize, c: &str| c.repeat(n);

@@ -41,7 +41,7 @@ fn case_b40_all_differences_are_named_together() {
 
 #[test]
 fn a_server_that_is_off_is_left_to_people() {
-    let off = Server { status: ServerStatus::Other("SHUTOFF".to_owned()), ..server("s-1", "r-0") };
+    let off = Server { status: ServerStatus::Shutoff, ..server("s-1", "r-0") };
     let failure = planned(&seen(vec![off])).unwrap_err();
     assert_eq!((failure.code, failure.message.as_str()), (Code::ServerError, "server s-1 is SHUTOFF"));
 }

@@ -8,12 +8,13 @@ use std::path::Path;
 
 use activities::conditions::{Sight, evaluate, unknown_tokens};
 use clients::slurm::Partition;
+use fakes::{Answer, Fault, Service};
 use jiff::Timestamp;
 use model::NodeName;
 use model::Status::{self, False, True, Unknown};
 use serde_json::Value;
 
-use crate::site::Site;
+use crate::site::{Setup, Site};
 
 /// Each recording, without its ending, under its verdict.
 const EXPECTED: [(Status, &str, &[&str]); 24] = [
@@ -156,7 +157,7 @@ fn expected(recording: &str) -> Option<(Status, &'static str)> {
 
 #[tokio::test]
 async fn every_recorded_state_has_its_verdict() {
-    let site = Site::start().await;
+    let site = Site::start(Setup::of(&[])).await;
     let world = site.world();
     let up = ["main", "burnin", "blk", "xp"].map(|p| Partition {
         name: p.to_owned(),
@@ -167,7 +168,8 @@ async fn every_recorded_state_has_its_verdict() {
     let mut judged = 0;
     for (recording, body) in recordings() {
         let name = NodeName::parse(body["nodes"][0]["name"].as_str().unwrap()).unwrap();
-        site.state().slurm.nodes.insert(name.to_string(), body["nodes"][0].clone());
+        let answer = Answer::Status { code: 200, body };
+        site.fakes.fault(Fault::on(Service::Slurmrestd, "GET", &format!("*/node/{name}"), answer));
         let node = world.slurm.node(&name).await.unwrap().unwrap();
         let verdict = evaluate(&[], &name, Sight::Node(&node), &up, tick);
         let found = (verdict.schedulable.status, verdict.schedulable.reason.as_str());

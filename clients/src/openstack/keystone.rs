@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use url::Url;
 
 use super::kind;
@@ -13,19 +13,50 @@ use crate::{Error, Kind, Service};
 /// A token is renewed so long before its end, in seconds.
 const MARGIN: i64 = 60;
 
-/// A user with a password, in a project.
+/// As whom we log in.
 #[derive(Debug, Clone)]
-pub struct Credentials {
-    /// The user's name.
-    pub username: String,
-    /// The user's password.
-    pub password: SecretString,
-    /// The project's name.
-    pub project: String,
-    /// The domain of the user, by name.
-    pub user_domain: String,
-    /// The domain of the project, by name.
-    pub project_domain: String,
+pub enum Credentials {
+    /// A user with a password, in a project.
+    Password {
+        /// The user.
+        user: User,
+        /// The user's password.
+        password: SecretString,
+        /// The project's name.
+        project: String,
+        /// The domain of the project, by name.
+        project_domain: String,
+    },
+    /// An application credential: it has its user, its project and some of the user's roles.
+    Application {
+        /// Which one.
+        credential: ApplicationCredential,
+        /// Its secret.
+        secret: SecretString,
+    },
+}
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its domain, by name.
+    pub domain: String,
+}
+
+/// How an application credential is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApplicationCredential {
+    /// By its id.
+    Id(String),
+    /// By its name, which is its user's own.
+    Name {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        user: User,
+    },
 }
 
 #[derive(Debug)]
@@ -73,23 +104,22 @@ struct Endpoint {
 }
 
 impl Keystone {
-    /// `POST /v3/auth/tokens`. Wrong password, user and project all look the same: 401.
+    /// `POST /v3/auth/tokens`. Wrong password, secret, user and project all look the same: 401. An
+    /// application credential that is gone is 404, in Keystone's words (Keystone 27).
     pub(super) async fn authenticate(&self, http: &Http) -> Result<Session, Error> {
         const OPERATION: &str = "get token";
-        let c = &self.credentials;
-        let body = json!({"auth": {
-            "identity": {"methods": ["password"], "password": {"user": {
-                "name": c.username,
-                "domain": {"name": c.user_domain},
-                "password": c.password.expose_secret(),
-            }}},
-            "scope": {"project": {"name": c.project, "domain": {"name": c.project_domain}}},
-        }});
+        let body = self.credentials.body();
         let url = join(&self.auth_url, &["auth", "tokens"]);
         let request = http.client().post(url).json(&body);
         let answer = http.asking(Service::Keystone).send(OPERATION, request).await?;
         if !answer.status.is_success() {
-            return Err(answer.error(Service::Keystone, OPERATION, kind(&answer)));
+            let kind = match kind(&answer) {
+                Kind::Rejected(gone) if gone.starts_with("Could not find Application Credential") => {
+                    Kind::Forbidden(gone)
+                }
+                kind => kind,
+            };
+            return Err(answer.error(Service::Keystone, OPERATION, kind));
         }
         let malformed =
             |what: &str| answer.error(Service::Keystone, OPERATION, Kind::Malformed(what.to_owned()));
@@ -106,6 +136,33 @@ impl Keystone {
         };
         let entry = catalog.iter().find(|e| e.kind == kind)?;
         Url::parse(&entry.endpoints.iter().find(fits)?.url).ok()
+    }
+}
+
+impl Credentials {
+    /// An application credential is refused with a scope, 401 (facts: openstack §2).
+    fn body(&self) -> Value {
+        match self {
+            Self::Password { user, password, project, project_domain } => json!({"auth": {
+                "identity": {"methods": ["password"], "password": {"user": {
+                    "name": user.name,
+                    "domain": {"name": user.domain},
+                    "password": password.expose_secret(),
+                }}},
+                "scope": {"project": {"name": project, "domain": {"name": project_domain}}},
+            }}),
+            Self::Application { credential, secret } => {
+                let mut named = match credential {
+                    ApplicationCredential::Id(id) => json!({"id": id}),
+                    ApplicationCredential::Name { name, user } => {
+                        json!({"name": name, "user": {"name": user.name, "domain": {"name": user.domain}}})
+                    }
+                };
+                named["secret"] = json!(secret.expose_secret());
+                let methods = ["application_credential"];
+                json!({"auth": {"identity": {"methods": methods, "application_credential": named}}})
+            }
+        }
     }
 }
 

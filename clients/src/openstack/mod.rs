@@ -6,7 +6,11 @@
 //! words tell; error bodies and rebuild answers echo user-data and passwords, so no body is ever
 //! logged.
 
+mod flavor;
+mod image;
 mod keystone;
+mod page;
+mod rebuild;
 mod server;
 
 use model::{ServerId, UserData};
@@ -20,15 +24,16 @@ use url::Url;
 
 use crate::http::{Answer, Http, with_token};
 use crate::{Error, Kind, Service};
-pub use keystone::Credentials;
+pub use flavor::Flavor;
+pub use image::Image;
+pub use keystone::{ApplicationCredential, Credentials, User};
 use keystone::{Keystone, Session};
+pub use rebuild::Rebuild;
 pub use server::{Server, ServerStatus};
 
 /// The microversion every call of Nova is made with: everything needed is there since Xena
 /// (facts: openstack §2).
 const COMPUTE: &str = "compute 2.90";
-/// More pages than any project has.
-const PAGES: usize = 1_000;
 
 /// A project of a cloud.
 #[derive(Debug)]
@@ -73,27 +78,6 @@ pub struct NewServer {
     pub tag: String,
 }
 
-/// A Glance image.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Image {
-    /// Its id.
-    pub id: String,
-    /// Its name; not unique.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// `active` when it can be booted.
-    pub status: String,
-}
-
-/// A Nova flavor.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Flavor {
-    /// Its id.
-    pub id: String,
-    /// Its name, which is all that a server shows of it.
-    pub name: String,
-}
-
 impl OpenStack {
     /// The cloud whose Keystone is at `auth_url` (ending in `/v3`).
     ///
@@ -104,59 +88,17 @@ impl OpenStack {
         Ok(Self { http: Http::new(Service::Nova)?, keystone, session: Mutex::new(None) })
     }
 
-    /// Glance `GET /v2/images/{id}`; `None` when there is no such image that may be seen.
-    ///
-    /// # Errors
-    /// What HTTP brings, and the service's words, cut and masked. So in every call here.
-    pub async fn image(&self, id: &str) -> Result<Option<Image>, Error> {
-        const OPERATION: &str = "get image";
-        let answer = self.call(Service::Glance, OPERATION, Method::GET, &["v2", "images", id], |r| r).await?;
-        self.unless_missing(Service::Glance, OPERATION, &answer)
-    }
-
-    /// Nova `GET /flavors/{id}`; `None` when there is no such flavor that may be seen.
-    ///
-    /// # Errors
-    /// As [`Self::image`].
-    pub async fn flavor(&self, id: &str) -> Result<Option<Flavor>, Error> {
-        const OPERATION: &str = "get flavor";
-        #[derive(Deserialize)]
-        struct Body {
-            flavor: Flavor,
-        }
-        let answer = self.nova(OPERATION, Method::GET, &["flavors", id], |r| r).await?;
-        Ok(self.unless_missing::<Body>(Service::Nova, OPERATION, &answer)?.map(|b| b.flavor))
-    }
-
     /// Nova `GET /servers/detail?tags=`: every server of the project that carries `tag`, those
     /// that are still BUILD too. The tag is checked on each row.
     ///
     /// # Errors
     /// As [`Self::image`]; [`Kind::Malformed`] when pages do not end.
     pub async fn servers_with_tag(&self, tag: &str) -> Result<Vec<Server>, Error> {
-        const OPERATION: &str = "list servers";
-        let mut servers = Vec::new();
-        let mut marker: Option<String> = None;
-        for _ in 0..PAGES {
-            let mut query = vec![("tags", tag.to_owned())];
-            query.extend(marker.clone().map(|m| ("marker", m)));
-            let path = ["servers", "detail"];
-            let answer = self.nova(OPERATION, Method::GET, &path, |r| r.query(&query)).await?;
-            let page: server::Page = self.success(Service::Nova, OPERATION, &answer)?;
-            let last = page.servers.last().map(|s| s.id.to_string());
-            let more = page.has_next();
-            servers.extend(page.servers);
-            match (more, last) {
-                (false, _) | (true, None) => {
-                    servers.retain(|s: &Server| s.tags.iter().any(|t| t == tag));
-                    return Ok(servers);
-                }
-                (true, last) if last == marker => break,
-                (true, last) => marker = last,
-            }
-        }
-        let kind = Kind::Malformed("pages that do not end".to_owned());
-        Err(Error::new(Service::Nova, OPERATION, kind))
+        let path = ["servers", "detail"];
+        let mut servers: Vec<Server> =
+            self.pages(Service::Nova, "list servers", &path, &[("tags", tag)]).await?;
+        servers.retain(|s| s.tags.iter().any(|t| t == tag));
+        Ok(servers)
     }
 
     /// Nova `GET /servers/{id}`; `None` when it is gone.
@@ -313,8 +255,12 @@ fn is_missing(answer: &Answer) -> bool {
         && message(answer).is_some_and(|m| m.contains("not be found") || m.contains("No image found"))
 }
 
+/// Nova says 409 of what is locked and of what is busy; its words alone tell which.
 fn kind(answer: &Answer) -> Kind {
-    answer.kind(&message(answer).unwrap_or_else(|| "no reason given".to_owned()))
+    match answer.kind(&message(answer).unwrap_or_else(|| "no reason given".to_owned())) {
+        Kind::Conflict(detail) if detail.ends_with("is locked") => Kind::Locked(detail),
+        kind => kind,
+    }
 }
 
 /// Nova: `{badRequest: {message}}` under a key that varies; keystonemiddleware: `{error: {message}}`;

@@ -20,6 +20,8 @@ pub struct Server {
     pub status: ServerStatus,
     /// What Nova is doing to it.
     pub task_state: Option<String>,
+    /// Nobody but an admin may change it before it is unlocked.
+    pub locked: bool,
     /// Its image; empty when it boots from a volume.
     pub image: String,
     /// Its flavor's name: a server does not show the id.
@@ -32,7 +34,8 @@ pub struct Server {
     pub tags: Vec<String>,
     /// Why it is in ERROR, in Nova's words, cut and masked.
     pub fault: Option<String>,
-    /// When it was last launched; never, for one that Nova could not place.
+    /// When it was last built or rebuilt to the end, as Nova writes it: these sort as text. Never,
+    /// for one that Nova could not place.
     pub launched_at: Option<String>,
 }
 
@@ -45,11 +48,13 @@ pub enum ServerStatus {
     Rebuild,
     /// Running.
     Active,
+    /// There, and switched off.
+    Shutoff,
     /// Failed; see the fault.
     Error,
     /// Deleted, as good as gone.
     Deleted,
-    /// Another one, such as SHUTOFF.
+    /// Another one, such as PAUSED.
     Other(String),
 }
 
@@ -59,6 +64,7 @@ impl From<String> for ServerStatus {
             "BUILD" => Self::Build,
             "REBUILD" => Self::Rebuild,
             "ACTIVE" => Self::Active,
+            "SHUTOFF" => Self::Shutoff,
             "ERROR" => Self::Error,
             "DELETED" | "SOFT_DELETED" => Self::Deleted,
             _ => Self::Other(text),
@@ -72,28 +78,11 @@ impl std::fmt::Display for ServerStatus {
             Self::Build => "BUILD",
             Self::Rebuild => "REBUILD",
             Self::Active => "ACTIVE",
+            Self::Shutoff => "SHUTOFF",
             Self::Error => "ERROR",
             Self::Deleted => "DELETED",
             Self::Other(text) => text,
         })
-    }
-}
-
-#[derive(Deserialize)]
-pub(super) struct Page {
-    pub(super) servers: Vec<Server>,
-    #[serde(default)]
-    servers_links: Vec<Link>,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    rel: String,
-}
-
-impl Page {
-    pub(super) fn has_next(&self) -> bool {
-        self.servers_links.iter().any(|l| l.rel == "next")
     }
 }
 
@@ -105,6 +94,8 @@ struct Raw {
     status: String,
     #[serde(default, rename = "OS-EXT-STS:task_state")]
     task_state: Option<String>,
+    #[serde(default)]
+    locked: bool,
     #[serde(default)]
     image: serde_json::Value,
     #[serde(default)]
@@ -140,6 +131,7 @@ impl From<Raw> for Server {
             name: raw.name,
             status: raw.status.into(),
             task_state: raw.task_state,
+            locked: raw.locked,
             image: raw.image.get("id").and_then(|i| i.as_str()).unwrap_or_default().to_owned(),
             flavor_name: raw.flavor.original_name,
             machine: raw.machine,

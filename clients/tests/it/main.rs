@@ -6,6 +6,8 @@ mod fake;
 mod hub;
 mod hub_oauth;
 mod openstack;
+mod openstack_names;
+mod openstack_rebuild;
 mod openstack_servers;
 mod slurm;
 mod slurm_absence;

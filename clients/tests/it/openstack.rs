@@ -1,6 +1,6 @@
 //! Keystone and Glance, and what Nova refuses.
 
-use clients::openstack::{Credentials, Networks, NewServer, OpenStack};
+use clients::openstack::{ApplicationCredential, Credentials, Networks, NewServer, OpenStack, User};
 use clients::{Kind, Service};
 use model::UserData;
 use serde_json::json;
@@ -13,15 +13,18 @@ const IMAGE: &str = "4c2d913a-123d-402a-892c-cb88177793e5";
 
 /// A cloud that gives tokens, and a client of it.
 pub(crate) async fn cloud() -> (Fake, OpenStack) {
-    let fake = Fake::start().await;
-    fake.on(TOKENS, [token(&fake, "token-1"), token(&fake, "token-2")]);
-    let credentials = Credentials {
-        username: "worker".to_owned(),
+    let credentials = Credentials::Password {
+        user: User { name: "worker".to_owned(), domain: "Default".to_owned() },
         password: "s3cret".to_owned().into(),
         project: "lab".to_owned(),
-        user_domain: "Default".to_owned(),
         project_domain: "Default".to_owned(),
     };
+    cloud_as(credentials).await
+}
+
+async fn cloud_as(credentials: Credentials) -> (Fake, OpenStack) {
+    let fake = Fake::start().await;
+    fake.on(TOKENS, [token(&fake, "token-1"), token(&fake, "token-2")]);
     let region = Some("RegionOne".to_owned());
     let openstack = OpenStack::new(fake.base.join("v3").unwrap(), credentials, region).unwrap();
     (fake, openstack)
@@ -76,6 +79,56 @@ async fn one_token_serves_many_calls() {
     let sent: Vec<_> =
         fake.asked(&call).iter().map(|a| a.header("x-auth-token").map(str::to_owned)).collect();
     assert_eq!(sent, vec![Some("token-1".to_owned()); 3]);
+}
+
+#[tokio::test]
+async fn an_application_credential_is_sent_without_a_scope() {
+    let user = User { name: "worker".to_owned(), domain: "Default".to_owned() };
+    for (credential, sent) in [
+        (ApplicationCredential::Id("ac-1".to_owned()), json!({"id": "ac-1", "secret": "s3cret"})),
+        (
+            ApplicationCredential::Name { name: "satellite".to_owned(), user },
+            json!({
+                "name": "satellite",
+                "user": {"name": "worker", "domain": {"name": "Default"}},
+                "secret": "s3cret",
+            }),
+        ),
+    ] {
+        let secret = "s3cret".to_owned().into();
+        let (fake, openstack) = cloud_as(Credentials::Application { credential, secret }).await;
+        fake.on(&format!("GET /v2/images/{IMAGE}"), [Reply::openstack("image-get")]);
+        assert!(openstack.image(IMAGE).await.unwrap().is_some());
+        let [asked] = fake.asked(TOKENS).try_into().unwrap();
+        let methods = ["application_credential"];
+        let identity = json!({"methods": methods, "application_credential": sent});
+        assert_eq!(asked.json(), json!({"auth": {"identity": identity}}));
+        assert!(!format!("{openstack:?}").contains("s3cret"));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_secret_is_keystones_refusal_and_never_printed() {
+    let credential = ApplicationCredential::Id("ac-1".to_owned());
+    let secret = "s3cret".to_owned().into();
+    let (fake, openstack) = cloud_as(Credentials::Application { credential, secret }).await;
+    fake.on(TOKENS, [Reply::openstack("token-appcred-wrong-secret")]);
+    let error = openstack.image(IMAGE).await.unwrap_err();
+    assert_eq!((error.service, error.kind.clone()), (Service::Keystone, Kind::Unauthenticated));
+    assert!(!format!("{error} {error:?} {openstack:?}").contains("s3cret"));
+    assert_eq!(fake.asked(TOKENS).len(), 1);
+}
+
+#[tokio::test]
+async fn an_application_credential_that_is_gone_is_forbidden_in_keystones_words() {
+    let credential = ApplicationCredential::Id("ac-1".to_owned());
+    let secret = "s3cret".to_owned().into();
+    let (fake, openstack) = cloud_as(Credentials::Application { credential, secret }).await;
+    let words = "Could not find Application Credential: ac-1.";
+    let gone = json!({"error": {"code": 404, "message": words, "title": "Not Found"}});
+    fake.on(TOKENS, [Reply::json(404, &gone)]);
+    let error = openstack.image(IMAGE).await.unwrap_err();
+    assert_eq!((error.service, error.kind), (Service::Keystone, Kind::Forbidden(words.to_owned())));
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use tokio_rusqlite::Connection;
 use tokio_rusqlite::rusqlite::{self, Transaction, TransactionBehavior, params};
 
 pub(crate) use conditions::Written;
+pub(crate) use configs::{ConfigChange, Patched};
 pub use devices::Import;
 pub(crate) use polls::Polled;
 pub(crate) use requests::{Begun, Request};

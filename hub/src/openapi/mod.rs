@@ -1,16 +1,15 @@
 //! `GET /openapi.json`: the document, made of one table of operations.
 
+mod config_schemas;
+mod operation;
 mod schemas;
 
 use axum::Json;
 use axum::http::StatusCode;
 use utoipa::OpenApi;
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{
-    ContentBuilder, Info, ObjectBuilder, PathItem, Ref, RefOr, Required, ResponseBuilder, Type,
-};
+use utoipa::openapi::path::HttpMethod;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Info, PathItem};
 
 use crate::auth::Scope;
 use crate::problem::Kind;
@@ -29,6 +28,8 @@ use crate::problem::Kind;
     schemas::BootstrapDraft,
     schemas::BootstrapConfig,
     schemas::BootstrapConfigList,
+    config_schemas::BootstrapPatch,
+    config_schemas::ConfigHistory,
     schemas::StartRequest,
     schemas::RunView,
     schemas::RunList,
@@ -49,10 +50,7 @@ struct Row {
     problems: &'static [Kind],
 }
 
-const COMMON: [Kind; 4] = [Kind::Unauthenticated, Kind::OtherSite, Kind::Invalid, Kind::Internal];
-const BODY: [Kind; 3] = [Kind::MalformedJson, Kind::MediaType, Kind::BodyTooLarge];
-
-fn rows() -> [Row; 11] {
+fn rows() -> [Row; 14] {
     use HttpMethod::{Get, Patch, Post};
     let ok = StatusCode::OK;
     let temporal = &[Kind::NotFound, Kind::TemporalUnavailable, Kind::TemporalRefused];
@@ -149,6 +147,36 @@ fn rows() -> [Row; 11] {
         ),
         row(
             Get,
+            "/sites/{site}/slurm-bootstrap-configs/{id}",
+            "One bootstrap config, with its ETag",
+            Some(Scope::BootstrapConfigRead),
+            &[],
+            None,
+            (ok, "BootstrapConfig"),
+            &[Kind::NotFound],
+        ),
+        row(
+            Patch,
+            "/sites/{site}/slurm-bootstrap-configs/{id}",
+            "Changes a bootstrap config (RFC 7396); where nothing differs it keeps its revision",
+            Some(Scope::BootstrapConfigUpdate),
+            &[],
+            Some("BootstrapPatch"),
+            (ok, "BootstrapConfig"),
+            &[Kind::NotFound, Kind::PreconditionRequired, Kind::RevisionMoved],
+        ),
+        row(
+            Get,
+            "/sites/{site}/slurm-bootstrap-configs/{id}/history",
+            "A page of the changes of a bootstrap config, newest first",
+            Some(Scope::BootstrapConfigRead),
+            &["limit", "cursor"],
+            None,
+            (ok, "ConfigHistory"),
+            &[Kind::NotFound],
+        ),
+        row(
+            Get,
             "/sites/{site}/devices/{device}/workflows/",
             "The device's latest runs, newest first",
             Some(Scope::WorkflowRead),
@@ -200,60 +228,13 @@ fn build() -> utoipa::openapi::OpenApi {
     document.components.get_or_insert_default().add_security_scheme("bearer", bearer);
     for row in rows() {
         let path = format!("/api/v1{}", row.path);
-        let item = PathItem::new(row.method.clone(), operation(&row));
+        let item = PathItem::new(row.method.clone(), operation::of(&row));
         match document.paths.paths.get_mut(&path) {
             Some(have) => have.merge_operations(item),
             None => drop(document.paths.paths.insert(path, item)),
         }
     }
     document
-}
-
-fn operation(row: &Row) -> OperationBuilder {
-    let scope = row.scope.map(Scope::as_str);
-    let described =
-        scope.map_or("Any principal of the site.".to_owned(), |s| format!("Needs the scope `{s}`."));
-    let reference = |name: &str| RefOr::Ref(Ref::from_schema_name(name));
-    let content = |name: &str| ContentBuilder::new().schema(Some(reference(name))).build();
-    let (status, shape) = row.good;
-    let good = ResponseBuilder::new().description(shape).content("application/json", content(shape));
-    let mut operation = OperationBuilder::new()
-        .summary(Some(row.summary))
-        .description(Some(described))
-        .security(SecurityRequirement::new("bearer", scope))
-        .response(status.as_str(), good);
-    let in_path = row.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    for name in in_path {
-        operation = operation.parameter(parameter(name, ParameterIn::Path, Required::True));
-    }
-    for name in row.query {
-        operation = operation.parameter(parameter(name, ParameterIn::Query, Required::False));
-    }
-    if row.scope == Some(Scope::WorkflowStart) {
-        operation = operation.parameter(parameter("Idempotency-Key", ParameterIn::Header, Required::True));
-    }
-    let mut kinds: Vec<Kind> = COMMON.iter().chain(row.problems).copied().collect();
-    kinds.extend(row.scope.map(|_| Kind::ScopeMissing));
-    if let Some(body) = row.body {
-        kinds.extend(BODY);
-        let body = RequestBodyBuilder::new().content("application/json", content(body));
-        operation = operation.request_body(Some(body.required(Some(Required::True)).build()));
-    }
-    let mut statuses: Vec<StatusCode> = kinds.iter().map(|k| k.row().1).collect();
-    statuses.sort_unstable();
-    statuses.dedup();
-    for status in statuses {
-        let slugs: Vec<&str> = kinds.iter().map(|k| k.row()).filter(|r| r.1 == status).map(|r| r.0).collect();
-        let problem = ResponseBuilder::new().description(slugs.join(", "));
-        let problem = problem.content("application/problem+json", content("Problem"));
-        operation = operation.response(status.as_str(), problem);
-    }
-    operation
-}
-
-fn parameter(name: &str, place: ParameterIn, required: Required) -> Parameter {
-    let text = ObjectBuilder::new().schema_type(Type::String).build();
-    ParameterBuilder::new().name(name).parameter_in(place).required(required).schema(Some(text)).build()
 }
 
 #[cfg(test)]

@@ -166,9 +166,10 @@ pub(super) enum NodeSource {
 #[derive(ToSchema)]
 pub(super) struct BootstrapDraft {
     device_role: String,
-    /// Glance image id; adoption of the role fails while it is null.
+    /// Glance image, by id or by a name that one active image alone has; adoption of the role fails while
+    /// it is null.
     image: Option<String>,
-    /// Nova flavor id; adoption of the role fails while it is null.
+    /// Nova flavor, by id or name; adoption of the role fails while it is null.
     flavor: Option<String>,
     features: Option<Vec<String>>,
     gres: Option<String>,

@@ -41,6 +41,8 @@ async fn a_principal_sees_its_own_site_alone() {
         "/sites/lab/devices/d-1",
         "/sites/lab/device-conditions/",
         "/sites/lab/slurm-bootstrap-configs/",
+        "/sites/lab/slurm-bootstrap-configs/c",
+        "/sites/lab/slurm-bootstrap-configs/c/history",
         "/sites/lab/devices/d-1/workflows/",
         "/sites/lab/devices/d-1/workflows/r",
         "/sites/mars/devices/",
@@ -67,6 +69,7 @@ async fn a_missing_scope_is_named() {
         ("POST", "/sites/lab/polls/", &poll, "device-condition:create"),
         ("POST", "/sites/lab/device-conditions/", &conditions, "device-condition:create"),
         ("POST", "/sites/lab/slurm-bootstrap-configs/", &draft, "slurm-bootstrap-config:create"),
+        ("PATCH", "/sites/lab/slurm-bootstrap-configs/c", &json!({}), "slurm-bootstrap-config:update"),
         ("POST", "/sites/lab/devices/d-1/workflows/", &start, "device-workflow:start"),
     ] {
         let answer = lab.write(method, "temporal-worker-lab", path, body).await;
@@ -75,6 +78,8 @@ async fn a_missing_scope_is_named() {
     }
     for (path, scope) in [
         ("/sites/lab/slurm-bootstrap-configs/", "slurm-bootstrap-config:read"),
+        ("/sites/lab/slurm-bootstrap-configs/c", "slurm-bootstrap-config:read"),
+        ("/sites/lab/slurm-bootstrap-configs/c/history", "slurm-bootstrap-config:read"),
         ("/sites/lab/devices/d-1/workflows/", "device-workflow:read"),
         ("/sites/lab/devices/d-1/workflows/r", "device-workflow:read"),
     ] {

@@ -1,6 +1,7 @@
 //! The router, asked as clients ask it. The clock is turned by hand, keys are made anew.
 
 mod conditions;
+mod config_changes;
 mod configs;
 mod devices;
 mod doors;
@@ -33,11 +34,16 @@ const START: i64 = 1_796_025_600;
 const ISSUER: &str = "https://hub.test";
 
 /// The clients: id, site, scopes.
-const CLIENTS: [(&str, &str, &[&str]); 5] = [
+const CLIENTS: [(&str, &str, &[&str]); 6] = [
     ("slurm-agent-lab", "lab", &["device:update", "device-condition:create"]),
     ("temporal-worker-lab", "lab", &["slurm-bootstrap-config:read"]),
-    ("hpc", "lab", &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read"]),
+    (
+        "hpc",
+        "lab",
+        &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read", "slurm-bootstrap-config:update"],
+    ),
     ("ops", "lab", &["device-workflow:start", "device-workflow:read"]),
+    ("hpc-moon", "moon", &["slurm-bootstrap-config:read", "slurm-bootstrap-config:update"]),
     ("slurm-agent-moon", "moon", &["device:update", "device-condition:create"]),
 ];
 
@@ -93,6 +99,11 @@ fn device(id: &str, site_id: &str, role: &str) -> Import {
 impl Lab {
     /// A hub with devices d-1 and d-2 at `lab`, m-1 at `moon`.
     async fn new() -> Self {
+        Self::on(Store::in_memory(&[site("lab"), site("moon")]).await.unwrap()).await
+    }
+
+    /// The same on this database, which must know both sites.
+    async fn on(store: Store) -> Self {
         let pair = rcgen::KeyPair::generate().unwrap();
         let public = PublicKey::parse(pair.public_key_pem().as_bytes()).unwrap();
         let client = |(id, at, scopes): (&str, &str, &[&str])| {
@@ -112,10 +123,9 @@ impl Lab {
         let turned = seconds.clone();
         let clock: crate::clock::Clock =
             Arc::new(move || Timestamp::from_second(turned.load(Ordering::Relaxed)).unwrap());
-        let store = Store::in_memory(&[site("lab"), site("moon")]).await.unwrap();
         let devices =
             vec![device("d-1", "lab", "gpu"), device("d-2", "lab", "cpu"), device("m-1", "moon", "gpu")];
-        assert_eq!(store.import(devices).await.unwrap(), Ok(3));
+        store.import(devices).await.unwrap().unwrap();
         let router = router(Hub::new(config.clone(), store.clone(), clock));
         let key = EncodingKey::from_ec_pem(pair.serialize_pem().as_bytes()).unwrap();
         Self { router, store, config, seconds, key }

@@ -13,7 +13,11 @@ async fn every_path_is_routed() {
     let mut count = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         let path = path.strip_prefix("/api/v1").unwrap();
-        let path = path.replace("{site}", "lab").replace("{device}", "d-1").replace("{run}", "r");
+        let path = path
+            .replace("{site}", "lab")
+            .replace("{device}", "d-1")
+            .replace("{run}", "r")
+            .replace("{id}", "c");
         for method in ["get", "post", "patch"].into_iter().filter(|m| item.get(m).is_some()) {
             let answer = lab.write(&method.to_uppercase(), "ops", &path, &json!({})).await;
             assert_ne!(answer.status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
@@ -21,7 +25,7 @@ async fn every_path_is_routed() {
             count += 1;
         }
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 14);
 }
 
 /// `model` knows no OpenAPI: the mirrored shapes must not drift from it.
@@ -54,5 +58,9 @@ async fn shapes_are_what_is_served() {
     let draft = json!({ "device_role": "gpu", "node_source": "static" });
     let config = lab.post("hpc", "/sites/lab/slurm-bootstrap-configs/", &draft).await.good();
     check("BootstrapConfig", &config);
+    let path = format!("/sites/lab/slurm-bootstrap-configs/{}/history", config["id"].as_str().unwrap());
+    let history = lab.get("hpc", &path).await.good();
+    check("ConfigHistory", &history);
+    check("ConfigChange", &history["items"][0]);
     check("Problem", &lab.get("ops", "/nowhere").await.body);
 }

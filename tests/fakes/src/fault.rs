@@ -45,6 +45,8 @@ pub enum Answer {
     /// It is held until [`Wire::release`](crate::Wire::release), and done then. A caller who hangs
     /// up before that has had nothing done.
     Hang,
+    /// It is done, and its answer is held until [`Wire::release`](crate::Wire::release).
+    DoneButHeld,
     /// It is held for so many ticks, and done then.
     Delay(u64),
     /// It is done, and answered one byte at a time.

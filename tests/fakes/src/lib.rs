@@ -6,6 +6,7 @@
 //! *Invariant*: no clock is read and nothing sleeps: time moves by [`World::tick`] alone. None of our
 //! crates is used here, so that a mistake of ours is never made twice.
 
+mod beside;
 mod cloud;
 mod fault;
 mod machine;
@@ -16,9 +17,10 @@ mod slurm;
 mod wire;
 mod world;
 
+pub use beside::Beside;
 pub use cloud::{Cloud, CloudOptions, Event, EventKind, FlavorSeed, ImageSeed, MachineSeed, Role};
 pub use fault::{Answer, Fault};
-pub use machine::{Behaviour, Boot, Build, Destroy, Registers};
+pub use machine::{Behaviour, Boot, Build, Destroy, Rebuild, Registers};
 pub use slurm::{
     Controller, JobSeed, NodeSeed, PartitionSeed, Registration, Release, SlurmOptions, Slurmrestd, token,
 };

@@ -5,6 +5,8 @@
 pub struct Behaviour {
     /// Nova's build of a server on it.
     pub build: Build,
+    /// Nova's rebuild of the server on it.
+    pub rebuild: Rebuild,
     /// Its boot, once the server is ACTIVE.
     pub boot: Boot,
     /// As what its slurmd registers.
@@ -29,6 +31,23 @@ pub enum Build {
 
 impl Default for Build {
     /// One tick of `scheduling`, one with a null task state.
+    fn default() -> Self {
+        Self::Takes(2)
+    }
+}
+
+/// Nova's rebuild of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rebuild {
+    /// ACTIVE, or as it was, after so many ticks, at least one. The first takes the old one off.
+    Takes(u64),
+    /// The driver fails with this text after it took the old one off: ERROR, with all that is new.
+    Fails(String),
+    /// It stays in `rebuilding` for ever: the driver has no such server (facts: openstack §3).
+    Never,
+}
+
+impl Default for Rebuild {
     fn default() -> Self {
         Self::Takes(2)
     }

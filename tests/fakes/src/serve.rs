@@ -8,7 +8,8 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use futures::future::{BoxFuture, ready};
 use futures::stream;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -52,14 +53,14 @@ impl Call {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
     /// No body.
     pub(crate) fn empty(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new() }
+        Self { status, headers: HeaderMap::new(), body: Vec::new() }
     }
 
     /// Plain text.
@@ -75,8 +76,9 @@ impl Reply {
 
     /// The same with this header, in place of one of that name.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.retain(|(n, _)| *n != name);
-        self.headers.push((name, value.into()));
+        if let Ok(value) = HeaderValue::try_from(value.into()) {
+            self.headers.insert(name, value);
+        }
         self
     }
 }
@@ -100,8 +102,13 @@ fn decode(part: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a service answers: a function of the request and of its own state.
-pub(crate) type Answerer = Arc<dyn Fn(&Call) -> Reply + Send + Sync>;
+/// What a service answers, of the request and of its own state.
+pub(crate) type Answerer = Arc<dyn Fn(Call) -> BoxFuture<'static, Reply> + Send + Sync>;
+
+/// A service that answers at once.
+pub(crate) fn at_once(answer: impl Fn(&Call) -> Reply + Send + Sync + 'static) -> Answerer {
+    Arc::new(move |call| Box::pin(ready(answer(&call))))
+}
 
 /// A port of its own.
 pub(crate) async fn listen() -> io::Result<(TcpListener, String)> {
@@ -190,6 +197,7 @@ async fn handle(
         status: None,
         body: mask::body(&call.body),
     });
+    wire.keep_pace();
     match &fault {
         Some(Answer::Hang) => wire.hold_until_released().await,
         Some(Answer::Delay(ticks)) => wire.hold_for_ticks(*ticks).await,
@@ -199,12 +207,13 @@ async fn handle(
         Some(Answer::Lost) => return Err(Closed),
         Some(Answer::Status { code, body }) => in_place(*code, body),
         Some(Answer::DoneButStatus { code, body }) => {
-            answerer(&call);
+            answerer(call).await;
             in_place(*code, body)
         }
-        _ => answerer(&call),
+        _ => answerer(call).await,
     };
     match fault {
+        Some(Answer::DoneButHeld) => wire.hold_until_released().await,
         Some(Answer::DoneButLost) => return Err(Closed),
         // there is no middle of an answer without a body
         Some(Answer::Cut) if reply.body.is_empty() => return Err(Closed),
@@ -225,7 +234,7 @@ fn in_place(code: u16, body: &Value) -> Reply {
 fn response(reply: Reply, fault: Option<&Answer>) -> Result<Response<Body>, Closed> {
     let mut builder = Response::builder().status(StatusCode::from_u16(reply.status).map_err(|_| Closed)?);
     for (name, value) in &reply.headers {
-        builder = builder.header(*name, value);
+        builder = builder.header(name, value);
     }
     let length = reply.body.len();
     let body = match fault {

@@ -4,7 +4,7 @@
 //! order of arrival.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -23,6 +23,8 @@ pub enum Service {
     Glance,
     /// Nova.
     Nova,
+    /// A service of the test's own, put behind the same wire by [`Wire::beside`].
+    Beside(&'static str),
 }
 
 impl fmt::Display for Service {
@@ -32,6 +34,7 @@ impl fmt::Display for Service {
             Self::Keystone => "keystone",
             Self::Glance => "glance",
             Self::Nova => "nova",
+            Self::Beside(name) => name,
         })
     }
 }
@@ -80,6 +83,16 @@ struct Inner {
     /// Counted up at each release.
     released: watch::Sender<u64>,
     held: watch::Sender<usize>,
+    pace: OnceLock<Pace>,
+}
+
+/// What is done before each request is answered.
+struct Pace(Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pace")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +106,8 @@ struct State {
 impl Wire {
     pub(crate) fn new() -> Self {
         let (ticks, released, held) = (watch::Sender::new(0), watch::Sender::new(0), watch::Sender::new(0));
-        Self(Arc::new(Inner { state: Mutex::default(), ticks, released, held }))
+        let pace = OnceLock::new();
+        Self(Arc::new(Inner { state: Mutex::default(), ticks, released, held, pace }))
     }
 
     /// Every request so far, or since [`Self::forget`].
@@ -132,10 +146,21 @@ impl Wire {
         self.0.released.send_modify(|n| *n += 1);
     }
 
-    /// Returns once a request is held, by [`Answer::Hang`] or [`Answer::Delay`].
+    /// Returns once a request is held, by [`Answer::Hang`], [`Answer::DoneButHeld`] or [`Answer::Delay`].
     pub async fn until_held(&self) {
         // an error would be a sender that is gone; it lives as long as this handle
         let _ = self.0.held.subscribe().wait_for(|held| *held > 0).await;
+    }
+
+    /// From now on this is done before each request is answered. The first one stays.
+    pub(crate) fn pace(&self, pace: impl Fn() + Send + Sync + 'static) {
+        let _ = self.0.pace.set(Pace(Box::new(pace)));
+    }
+
+    pub(crate) fn keep_pace(&self) {
+        if let Some(pace) = self.0.pace.get() {
+            (pace.0)();
+        }
     }
 
     pub(crate) fn tick(&self) {

@@ -58,7 +58,7 @@ async fn each_of_three_encodings_is_read() {
 #[tokio::test]
 async fn an_unreadable_adopt_request_ends_at_once_and_frees_the_device() {
     let lab = Lab::start().await;
-    let empty = |change: fn(&mut AdoptRequest)| {
+    let changed = |change: fn(&mut AdoptRequest)| {
         let mut request = adopt_request();
         change(&mut request);
         encoded(request)
@@ -82,8 +82,14 @@ async fn an_unreadable_adopt_request_ends_at_once_and_frees_the_device() {
         (vec![payload("binary/null", "")], "", "input: has encoding \"binary/null\"; send json/protobuf,"),
         (Vec::new(), "", "input: is missing; send one message"),
         (vec![encoded(adopt_request()).remove(0); 2], "", "input: has 2 payloads; send one message"),
-        (empty(|r| r.reason.clear()), "reason", "reason: is empty; give one line"),
-        (empty(|r| r.device_id.clear()), "device_id", "device_id: is empty; use 1 to"),
+        (changed(|r| r.reason.clear()), "reason", "reason: is empty; give one line"),
+        (changed(|r| r.device_id.clear()), "device_id", "device_id: is empty; use 1 to"),
+        (
+            changed(|r| r.device_id = "gpu-002".to_owned()),
+            "device_id",
+            "device_id: this run's id is slurm/lab/gpu-001, which does not lock gpu-002; start it with the workflow id \
+             slurm/lab/gpu-002",
+        ),
         (encoded(within(0)), "deadline", "deadline: is not between a second and a year"),
         (encoded(within(-5)), "deadline", "deadline: is not between a second and a year"),
     ];
@@ -103,9 +109,11 @@ async fn an_unreadable_resume_or_poll_request_ends_at_once() {
     let lab = Lab::start().await;
     let poll = names::POLL_SCHEDULER_CONDITIONS_WORKFLOW;
     let no_actor = ResumeRequest { actor: String::new(), ..resume_request() };
+    let elsewhere = ResumeRequest { device_id: "gpu-002".to_owned(), ..resume_request() };
     let cases: Vec<(&str, Vec<Payload>, &str)> = vec![
         (names::RESUME_DEVICE, vec![payload("json/plain", r#"{"reason":7}"#)], "reason"),
         (names::RESUME_DEVICE, vec![Proto(no_actor).encode().unwrap()], "actor"),
+        (names::RESUME_DEVICE, vec![Proto(elsewhere).encode().unwrap()], "device_id"),
         (names::RESUME_DEVICE, vec![Proto(poll_request()).encode().unwrap()], ""),
         (names::RESUME_DEVICE, Vec::new(), ""),
         (poll, vec![payload("json/plain", r#"{"site":["lab"]}"#)], "site"),

@@ -131,12 +131,13 @@ pub async fn slurm(run: &Run) -> anyhow::Result<(Container, String)> {
     Ok((container, format!("http://{address}:6820")))
 }
 
-/// Keystone, Glance, Placement and Nova. Keystone is at the returned URL.
+/// Keystone, Glance, Placement and Nova, from the image that the builder calls `name`: `openstack`
+/// (Nova 31) or `openstack-bookworm` (Nova 26). Keystone is at the returned URL.
 ///
 /// # Errors
 /// When it is not up in time.
-pub async fn openstack(run: &Run) -> anyhow::Result<(Container, String)> {
-    let request = image("openstack")?
+pub async fn openstack(run: &Run, name: &str) -> anyhow::Result<(Container, String)> {
+    let request = image(name)?
         .with_wait_for(WaitFor::message_on_stdout("READY"))
         .with_network(&run.network)
         .with_container_name(format!("os-{}", run.id))

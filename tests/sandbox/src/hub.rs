@@ -27,7 +27,10 @@ pub type Scopes = (&'static str, &'static [&'static str]);
 pub const PRINCIPALS: [Scopes; 4] = [
     ("slurm-agent-lab", &["device:update", "device-condition:create"]),
     ("temporal-worker-lab", &["slurm-bootstrap-config:read"]),
-    ("hpc-lab", &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read"]),
+    (
+        "hpc-lab",
+        &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read", "slurm-bootstrap-config:update"],
+    ),
     ("fleet-squad", &["device-workflow:start", "device-workflow:read"]),
 ];
 

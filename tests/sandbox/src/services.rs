@@ -45,7 +45,7 @@ impl Services {
             Ok(slurm)
         };
         let openstack = async {
-            let openstack = containers::openstack(&run).await?;
+            let openstack = containers::openstack(&run, "openstack").await?;
             tell(&format!("OpenStack is up, its Keystone at {}", openstack.1));
             Ok::<_, anyhow::Error>(openstack)
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::nova::Wrong;
-use super::server::{Server, Status};
+use super::server::{Server, State};
 use super::{Role, Site, schema, show};
 use crate::serve::{Call, Reply};
 
@@ -35,7 +35,7 @@ pub(super) fn create(site: &mut Site, call: &Call, minor: u32) -> Result<Reply, 
         return Err(Wrong(403, "Maximum number of metadata items exceeds 128".to_owned()));
     }
     let (used, most) =
-        (site.servers.iter().filter(|s| s.status != Status::Deleted).count(), site.options.instances);
+        (site.servers.iter().filter(|s| s.state != State::Deleted).count(), site.options.instances);
     if used >= most {
         let message =
             format!("Quota exceeded for instances: Requested 1, but already used {used} of {most} instances");
@@ -58,10 +58,12 @@ pub(super) fn create(site: &mut Site, call: &Call, minor: u32) -> Result<Reply, 
         config_drive: is_true(new.get("config_drive")),
         wanted,
         machine: None,
-        status: Status::Build,
+        state: State::Building,
+        locked: None,
         task: Some("scheduling"),
         deleting: false,
         age: 0,
+        stops: false,
         fault: None,
         created: now,
         updated: now,
@@ -145,7 +147,7 @@ fn networks(new: &Map<String, Value>) -> Result<(), Wrong> {
     }
 }
 
-fn pairs(new: &Map<String, Value>) -> BTreeMap<String, String> {
+pub(super) fn pairs(new: &Map<String, Value>) -> BTreeMap<String, String> {
     let object = new.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     object.into_iter().filter_map(|(k, v)| Some((k, v.as_str()?.to_owned()))).collect()
 }

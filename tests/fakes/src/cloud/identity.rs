@@ -1,7 +1,8 @@
-//! Keystone: tokens for a password, the catalog, revocation.
+//! Keystone: tokens for a password or an application credential, the catalog, revocation.
 
 use serde_json::{Value, json};
 
+use super::application::{self, Application};
 use super::{Site, Urls};
 use crate::serve::{Call, Reply};
 
@@ -9,6 +10,8 @@ use crate::serve::{Call, Reply};
 #[derive(Debug)]
 pub(super) struct Token {
     pub(super) id: String,
+    /// The application credential that it was given for.
+    pub(super) application: Option<Application>,
     /// Ticks until it is refused.
     left: Option<u64>,
 }
@@ -33,14 +36,19 @@ pub(super) fn answer(site: &mut Site, call: &Call) -> Reply {
             site.tokens.retain(|t| t.id != revoked);
             Reply::empty(204)
         }
-        ("DELETE", ["v3", "auth", "tokens"]) => unauthorized(&site.urls),
+        ("POST", ["v3", "users", USER, "application_credentials"]) if site.knows(call) => {
+            application::create(site, call)
+        }
+        ("DELETE", ["v3", "auth", "tokens"]) | ("POST", ["v3", "users", USER, "application_credentials"]) => {
+            unauthorized(&site.urls)
+        }
         _ => error(404, "Not Found", "The requested URL was not found on the server."),
     };
     reply.with("vary", "X-Auth-Token")
 }
 
 /// Keystone's and its middleware's shape of an error.
-fn error(code: u16, title: &str, message: &str) -> Reply {
+pub(super) fn error(code: u16, title: &str, message: &str) -> Reply {
     Reply::json(code, &json!({"error": {"code": code, "message": message, "title": title}}))
 }
 
@@ -60,9 +68,24 @@ fn authenticate(site: &mut Site, call: &Call) -> Reply {
         let message = "'identity' is a required property\n\nFailed validating 'required' in schema";
         return error(400, "Bad Request", message);
     }
-    let user = &auth["identity"]["password"]["user"];
+    let identity = &auth["identity"];
+    if identity["methods"] == json!(["application_credential"]) {
+        if !auth["scope"].is_null() {
+            let message = "Error authenticating with application credential: Application credentials cannot \
+                           request a scope.";
+            let uri = format!("Keystone uri=\"{}/v3\"", site.urls.keystone);
+            let body =
+                json!({"error": {"code": 401, "identity": {}, "message": message, "title": "Unauthorized"}});
+            return Reply::json(401, &body).with("www-authenticate", uri);
+        }
+        return match application::find(site, &identity["application_credential"]) {
+            Ok(application) => grant(site, Some(application)),
+            Err(refused) => refused,
+        };
+    }
+    let user = &identity["password"]["user"];
     let options = &site.options;
-    let known = auth["identity"]["methods"] == json!(["password"])
+    let known = identity["methods"] == json!(["password"])
         && user["name"] == options.user.as_str()
         && user["password"] == options.password.as_str()
         && is_default(&user["domain"]);
@@ -73,12 +96,21 @@ fn authenticate(site: &mut Site, call: &Call) -> Reply {
     if !known || !scoped {
         return unauthorized(&site.urls);
     }
-    let id = site.uuid("token").simple().to_string();
-    site.tokens.push(Token { id: id.clone(), left: site.options.token_ticks });
-    Reply::json(201, &json!({"token": granted(site)})).with("x-subject-token", id)
+    grant(site, None)
 }
 
-fn is_default(domain: &Value) -> bool {
+fn grant(site: &mut Site, application: Option<Application>) -> Reply {
+    let mut token = granted(site);
+    if let Some(Application { id, name, .. }) = &application {
+        token["methods"] = json!(["application_credential"]);
+        token["application_credential"] = json!({"id": id, "name": name, "restricted": true});
+    }
+    let id = site.uuid("token").simple().to_string();
+    site.tokens.push(Token { id: id.clone(), application, left: site.options.token_ticks });
+    Reply::json(201, &json!({"token": token})).with("x-subject-token", id)
+}
+
+pub(super) fn is_default(domain: &Value) -> bool {
     domain["name"] == "Default" || domain["id"] == "default"
 }
 
@@ -103,7 +135,7 @@ fn granted(site: &Site) -> Value {
         "methods": ["password"],
         "user": {
             "domain": domain,
-            "id": "5556a1e0fc244c9798d3048f5912867a",
+            "id": USER,
             "name": options.user,
             "password_expires_at": null,
         },
@@ -121,5 +153,7 @@ fn granted(site: &Site) -> Value {
     })
 }
 
+/// The only user's id.
+pub(super) const USER: &str = "5556a1e0fc244c9798d3048f5912867a";
 /// The project's id.
 pub(super) const PROJECT: &str = "eb2c8785cf004efdb814627b128ae28f";

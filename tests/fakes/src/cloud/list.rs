@@ -62,7 +62,7 @@ pub(super) fn list(site: &Site, call: &Call, viewer: Viewer, detail: bool) -> Re
                 if !known.contains(&value.to_ascii_uppercase().as_str()) {
                     return Err(Wrong::bad("Invalid status value"));
                 }
-                servers.retain(|s| s.status.as_str().eq_ignore_ascii_case(&value));
+                servers.retain(|s| s.status().eq_ignore_ascii_case(&value));
             }
             "reservation_id" => servers.clear(),
             "tags" if viewer.minor >= 26 => {

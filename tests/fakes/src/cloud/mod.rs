@@ -2,12 +2,15 @@
 //!
 //! *Invariant*: a machine has one server at most; whatever a machine is handed is in the events.
 
+mod action;
+mod application;
 mod create;
 mod glance;
 mod identity;
 mod list;
 mod nova;
 mod options;
+mod rebuild;
 mod schema;
 mod server;
 mod show;
@@ -23,10 +26,11 @@ use uuid::Uuid;
 use crate::machine::Behaviour;
 use crate::serve::{self, Call, Reply, Servers};
 use crate::wire::{Service, Wire};
+use application::Application;
 use identity::Token;
 pub use options::{CloudOptions, FlavorSeed, ImageSeed, MachineSeed, Role};
-use server::Server;
 pub use server::{Event, EventKind};
+use server::{Lock, Server};
 
 /// A running cloud. A handle: clones are the same one.
 #[derive(Debug, Clone)]
@@ -42,6 +46,7 @@ struct Site {
     options: CloudOptions,
     urls: Urls,
     tokens: Vec<Token>,
+    applications: Vec<Application>,
     /// In the order of their creation.
     servers: Vec<Server>,
     events: Vec<Event>,
@@ -85,6 +90,7 @@ impl Cloud {
             options,
             urls: Urls { keystone: keystone_url, glance: glance_url, nova: nova_url },
             tokens: Vec::new(),
+            applications: Vec::new(),
             servers: Vec::new(),
             events: Vec::new(),
             now,
@@ -92,7 +98,7 @@ impl Cloud {
         }));
         let start = |listener, service, answer: fn(&mut Site, &Call) -> Reply| {
             let site = site.clone();
-            let answerer = Arc::new(move |call: &Call| {
+            let answerer = serve::at_once(move |call: &Call| {
                 let mut site = lock(&site);
                 let request = format!("req-{}", site.uuid("request"));
                 let reply = answer(&mut site, call).with("x-openstack-request-id", &request);
@@ -175,6 +181,14 @@ impl Cloud {
         site.servers.iter().map(|s| show::server(&site, s, viewer)).collect()
     }
 
+    /// An admin locks a server, or unlocks it.
+    pub fn lock(&self, id: &str, locked: bool) {
+        let mut site = lock(&self.site);
+        for server in site.servers.iter_mut().filter(|s| s.id == id) {
+            server.locked = locked.then_some(Lock::Admin);
+        }
+    }
+
     /// Every token that was given out is refused from now on.
     pub fn revoke_tokens(&self) {
         lock(&self.site).tokens.clear();
@@ -195,8 +209,13 @@ impl Site {
 
     /// Whether the call carries a token that is good.
     fn knows(&self, call: &Call) -> bool {
-        let token = call.header("x-auth-token");
-        token.is_some_and(|id| self.tokens.iter().any(|t| t.id == id && t.is_good()))
+        self.token(call).is_some()
+    }
+
+    /// The token that the call carries, if it is good.
+    fn token(&self, call: &Call) -> Option<&Token> {
+        let id = call.header("x-auth-token")?;
+        self.tokens.iter().find(|t| t.id == id && t.is_good())
     }
 
     fn clock(&self, second: i64, format: &str) -> String {

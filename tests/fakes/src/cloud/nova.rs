@@ -1,13 +1,13 @@
 //! Nova: microversions, paths, flavors. Error bodies have one key, which varies with the status.
 //!
-//! Not imitated: actions (rebuild, start, lock …), changes of a server, volumes, networks other than
-//! none. Of a path that is not here Nova says 404, and so does this.
+//! Not imitated: actions other than rebuild, start, stop, lock and unlock, changes of a server, volumes,
+//! networks other than none. Of a path that is not here Nova says 404, and so does this.
 
 use serde_json::{Value, json};
 
 use super::options::FlavorSeed;
 use super::show::{self, Viewer};
-use super::{Site, create, identity, list, server};
+use super::{Site, action, create, identity, list, server};
 use crate::serve::{Call, Reply};
 
 /// The newest microversion, 2.100.
@@ -24,6 +24,10 @@ impl Wrong {
 
     pub(super) fn policy(rule: &str) -> Self {
         Self(403, format!("Policy doesn't allow {rule} to be performed."))
+    }
+
+    pub(super) fn conflict(message: impl Into<String>) -> Self {
+        Self(409, message.into())
     }
 
     pub(super) fn no_server(id: &str) -> Self {
@@ -127,6 +131,7 @@ fn perform(site: &mut Site, call: &Call, path: &[&str], minor: u32) -> Result<Re
             }
             None => Err(Wrong::no_server(id)),
         },
+        ("POST", ["v2.1", "servers", id, "action"]) => action::act(site, call, id, minor),
         ("DELETE", ["v2.1", "servers", id]) => server::delete(site, id),
         _ => {
             let message = "The resource could not be found.<br /><br />\n\n\n";

@@ -32,12 +32,12 @@ const PROPERTIES: [(&str, u32); 16] = [
 const BOOLEANS: &str = "[True, 'True', 'TRUE', 'true', '1', 'ON', 'On', 'on', 'YES', 'Yes', 'yes', \
                         False, 'False', 'FALSE', 'false', '0', 'OFF', 'Off', 'off', 'NO', 'No', 'no']";
 
-fn invalid(field: &str, value: &Value, why: &str) -> Wrong {
+pub(super) fn invalid(field: &str, value: &Value, why: &str) -> Wrong {
     Wrong::bad(format!("Invalid input for field/attribute {field}. Value: {}. {why}", python::str(value)))
 }
 
 /// A text of so many characters.
-fn text(field: &str, value: &Value, least: usize, most: usize) -> Result<(), Wrong> {
+pub(super) fn text(field: &str, value: &Value, least: usize, most: usize) -> Result<(), Wrong> {
     let shown = python::repr(value);
     match value.as_str().map(|t| t.chars().count()) {
         None => Err(invalid(field, value, &format!("{shown} is not of type 'string'"))),
@@ -68,7 +68,7 @@ pub(super) fn check(server: &Map<String, Value>, minor: u32) -> Result<(), Wrong
     }
 }
 
-fn field(key: &str, value: &Value, minor: u32) -> Result<(), Wrong> {
+pub(super) fn field(key: &str, value: &Value, minor: u32) -> Result<(), Wrong> {
     match key {
         "name" => text(key, value, 1, 255),
         "imageRef" => {
@@ -131,7 +131,7 @@ fn tags(value: &Value) -> Result<(), Wrong> {
 }
 
 /// As lenient as Python's decoder: foreign characters are dropped, the padding must be right.
-fn is_base64(text: &str) -> bool {
+pub(super) fn is_base64(text: &str) -> bool {
     let (mut quad, mut pads) = (0_u8, 0_u8);
     for c in text.bytes() {
         match c {

@@ -1,12 +1,13 @@
 //! Servers: what becomes of one, tick by tick.
 //!
-//! *Invariant*: only a tick places a server, ends its build, or takes it off its machine. One that was
-//! never placed goes at once.
+//! *Invariant*: only a tick places a server, ends its build or rebuild, switches it, or takes it off its
+//! machine. One that was never placed goes at once.
 
 use std::collections::BTreeMap;
 
 use super::Site;
 use super::nova::Wrong;
+use super::{Role, rebuild};
 use crate::machine::{Build, Destroy};
 use crate::serve::Reply;
 
@@ -33,33 +34,48 @@ pub struct Event {
     pub config_drive: bool,
 }
 
-/// What the virt driver does.
+/// What the virt driver does. A rebuild is a destroy and a spawn, both with what is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// A server comes up on a machine.
     Spawn,
     /// It is taken off.
     Destroy,
+    /// It is switched off. The test image's driver does not write this down.
+    PowerOff,
+    /// It is switched on. The test image's driver does not write this down.
+    PowerOn,
 }
 
-/// Nova's `status`.
+/// Nova's `vm_state`. What it calls `status` is this and the task: [`Server::status`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    Build,
+pub(super) enum State {
+    Building,
     Active,
+    Stopped,
     Error,
     Deleted,
 }
 
-impl Status {
+impl State {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Self::Build => "BUILD",
-            Self::Active => "ACTIVE",
-            Self::Error => "ERROR",
-            Self::Deleted => "DELETED",
+            Self::Building => "building",
+            Self::Active => "active",
+            Self::Stopped => "stopped",
+            Self::Error => "error",
+            Self::Deleted => "deleted",
         }
     }
+}
+
+/// Who locked a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lock {
+    /// The project's user, who is locked out too, and may unlock it.
+    Owner,
+    /// An admin, who alone may unlock it.
+    Admin,
 }
 
 /// Why a server is in ERROR.
@@ -88,12 +104,15 @@ pub(super) struct Server {
     pub(super) wanted: Option<String>,
     /// The machine that it is on.
     pub(super) machine: Option<String>,
-    pub(super) status: Status,
+    pub(super) state: State,
+    pub(super) locked: Option<Lock>,
     pub(super) task: Option<&'static str>,
     /// The next tick takes it off its machine.
     pub(super) deleting: bool,
-    /// Ticks of its build.
+    /// Ticks of its build or rebuild.
     pub(super) age: u64,
+    /// It was SHUTOFF before its rebuild, and will be.
+    pub(super) stops: bool,
     pub(super) fault: Option<Fault>,
     pub(super) created: i64,
     pub(super) updated: i64,
@@ -106,7 +125,27 @@ const TASKS: [Option<&str>; 5] =
     [Some("scheduling"), None, Some("networking"), Some("block_device_mapping"), Some("spawning")];
 
 impl Server {
-    fn event(&self, kind: EventKind, node: &str) -> Event {
+    /// Nova's `status`.
+    pub(super) fn status(&self) -> &'static str {
+        match self.state {
+            State::Deleted => "DELETED",
+            State::Active | State::Stopped | State::Error if rebuild::is_task(self.task) => "REBUILD",
+            State::Building => "BUILD",
+            State::Active => "ACTIVE",
+            State::Stopped => "SHUTOFF",
+            State::Error => "ERROR",
+        }
+    }
+
+    /// Whether a change by this role is refused because somebody locked it.
+    pub(super) fn unless_locked(&self, role: Role) -> Result<(), Wrong> {
+        match self.locked {
+            Some(_) if role < Role::Admin => Err(Wrong::conflict(format!("Instance {} is locked", self.id))),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn event(&self, kind: EventKind, node: &str) -> Event {
         Event {
             kind,
             node: node.to_owned(),
@@ -120,8 +159,8 @@ impl Server {
         }
     }
 
-    fn fail(&mut self, code: u16, message: String, now: i64) {
-        self.status = Status::Error;
+    pub(super) fn fail(&mut self, code: u16, message: String, now: i64) {
+        self.state = State::Error;
         self.fault = Some(Fault { code, message, created: now });
         self.updated = now;
     }
@@ -132,12 +171,14 @@ impl Server {
 pub(super) fn delete(site: &mut Site, id: &str) -> Result<Reply, Wrong> {
     let now = site.now;
     let Some(at) = site.servers.iter().position(|s| s.id == id) else { return Err(Wrong::no_server(id)) };
-    if site.options.role == super::Role::Reader {
+    let role = site.options.role;
+    if role == Role::Reader {
         return Err(Wrong::policy("os_compute_api:servers:delete"));
     }
     let server = &mut site.servers[at];
-    let failed = server.status == Status::Error && server.task == Some("deleting") && !server.deleting;
-    if server.status == Status::Deleted {
+    server.unless_locked(role)?;
+    let failed = server.state == State::Error && server.task == Some("deleting") && !server.deleting;
+    if server.state == State::Deleted {
         // nothing is left to do
     } else if server.machine.is_none() {
         site.servers.remove(at);
@@ -151,12 +192,14 @@ pub(super) fn delete(site: &mut Site, id: &str) -> Result<Reply, Wrong> {
 
 /// Every server's next step.
 pub(super) fn tick(site: &mut Site) {
-    site.servers.retain(|s| s.status != Status::Deleted);
+    site.servers.retain(|s| s.state != State::Deleted);
     for at in 0..site.servers.len() {
         if site.servers[at].deleting {
             destroy(site, at);
-        } else if site.servers[at].status == Status::Build {
+        } else if site.servers[at].state == State::Building {
             build(site, at);
+        } else {
+            rebuild::tick(site, at);
         }
     }
 }
@@ -172,7 +215,7 @@ fn destroy(site: &mut Site, at: usize) {
         return;
     }
     let event = server.event(EventKind::Destroy, &machine);
-    (server.status, server.task, server.machine) = (Status::Deleted, None, None);
+    (server.state, server.task, server.machine) = (State::Deleted, None, None);
     (server.terminated, server.updated, server.deleting) = (Some(now), now, false);
     site.events.push(event);
 }
@@ -199,7 +242,7 @@ fn build(site: &mut Site, at: usize) {
     match behaviour.unwrap_or_default() {
         Build::Takes(ticks) if server.age < ticks => {}
         Build::Takes(_) => {
-            (server.status, server.task, server.launched) = (Status::Active, None, Some(now));
+            (server.state, server.task, server.launched) = (State::Active, None, Some(now));
             let event = server.event(EventKind::Spawn, &machine);
             site.events.push(event);
         }

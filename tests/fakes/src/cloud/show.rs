@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Server, Status};
+use super::server::{Server, State};
 use super::{Role, Site, identity};
 
-/// The only user's id.
-const USER: &str = "5556a1e0fc244c9798d3048f5912867a";
 /// Of every server that is on a machine: one compute service has them all.
 const HOST_ID: &str = "44575df3d03a329e44e84e83139edea217a5259203aa7242ba3f9c2f";
 
@@ -31,19 +29,15 @@ pub(super) fn links(site: &Site, id: &str) -> Value {
 
 pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
     let placed = server.machine.is_some();
-    let vm_state = match server.status {
-        Status::Build => "building",
-        Status::Active => "active",
-        Status::Error => "error",
-        Status::Deleted => "deleted",
-    };
+    let running = server.launched.is_some() && placed;
+    let power = if running && server.state == State::Stopped { 4 } else { i32::from(running) };
     let bookmark = |what: &str, id: &str| json!([{"rel": "bookmark", "href": format!("{}/{what}/{id}", site.urls.nova)}]);
     let mut shown = json!({
         "id": server.id,
         "name": server.name,
-        "status": server.status.as_str(),
+        "status": server.status(),
         "tenant_id": identity::PROJECT,
-        "user_id": USER,
+        "user_id": identity::USER,
         "metadata": server.metadata,
         "hostId": if placed { HOST_ID } else { "" },
         "image": {"id": server.image, "links": bookmark("images", &server.image)},
@@ -61,8 +55,8 @@ pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
         "OS-SRV-USG:launched_at": server.launched.map(|t| site.micros(t)),
         "OS-SRV-USG:terminated_at": server.terminated.map(|t| site.micros(t)),
         "OS-EXT-STS:task_state": server.task,
-        "OS-EXT-STS:vm_state": vm_state,
-        "OS-EXT-STS:power_state": i32::from(server.launched.is_some() && placed),
+        "OS-EXT-STS:vm_state": server.state.as_str(),
+        "OS-EXT-STS:power_state": power,
         "os-extended-volumes:volumes_attached": [],
     });
     match &server.fault {
@@ -87,7 +81,7 @@ pub(super) fn server(site: &Site, server: &Server, viewer: Viewer) -> Value {
 fn newer(server: &Server, viewer: Viewer) -> Vec<(u32, &'static str, Value)> {
     let placed = server.machine.is_some();
     let mut rows = vec![
-        (9, "locked", json!(false)),
+        (9, "locked", json!(server.locked.is_some())),
         (19, "description", Value::Null),
         (26, "tags", json!(server.tags)),
         (63, "trusted_image_certificates", Value::Null),

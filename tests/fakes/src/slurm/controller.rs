@@ -127,18 +127,36 @@ impl Slurmctld {
     }
 
     pub(super) fn run(&mut self, seed: JobSeed) -> i64 {
-        let job = Job {
+        let nodes = seed.nodes.clone();
+        let mut job = self.seeded(seed);
+        job.start(nodes, self.now);
+        self.add(job)
+    }
+
+    pub(super) fn submit(&mut self, seed: JobSeed, ticks: Option<u64>) -> i64 {
+        let required = seed.nodes.clone();
+        let job = self.seeded(seed);
+        self.add(Job {
+            state: "PENDING",
+            reason: "None",
+            count: job.count.max(1),
+            required,
+            left: ticks,
+            ..job
+        })
+    }
+
+    fn seeded(&self, seed: JobSeed) -> Job {
+        Job {
             name: seed.name,
             user: seed.user,
             partition: self.partitions.first().map(|p| p.name.clone()).unwrap_or_default(),
             directory: "/tmp".to_owned(),
             count: seed.nodes.len(),
+            requeue: true,
             submitted: self.now,
             ..Job::default()
-        };
-        let mut job = Job { requeue: true, ..job };
-        job.start(seed.nodes, self.now);
-        self.add(job)
+        }
     }
 
     /// A slurmd starts. Whether slurmctld took it.

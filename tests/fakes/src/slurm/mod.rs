@@ -112,7 +112,7 @@ impl Slurmrestd {
         ctld.nodes = options.nodes.iter().map(|seed| Node::seeded(seed.clone(), options.now)).collect();
         let (ctld, options) = (Arc::new(Mutex::new(ctld)), Arc::new(options));
         let (asked, with) = (ctld.clone(), options.clone());
-        let answerer = Arc::new(move |call: &_| route::answer(&mut lock(&asked), &with, call));
+        let answerer = serve::at_once(move |call| route::answer(&mut lock(&asked), &with, call));
         let servers = Servers(vec![serve::serve(listener, Service::Slurmrestd, wire.clone(), answerer)]);
         Ok(Self { url, options, ctld, wire, _servers: Arc::new(servers) })
     }
@@ -165,6 +165,13 @@ impl Slurmrestd {
         lock(&self.ctld).put(seed);
     }
 
+    /// Takes a node out: out of slurm.conf, or by `scontrol delete` where it is dynamic.
+    pub fn take_out(&self, node: &str) {
+        let mut ctld = lock(&self.ctld);
+        ctld.nodes.retain(|n| n.name != node);
+        ctld.changed = ctld.now;
+    }
+
     /// Changes a partition's state, such as to `DOWN`.
     pub fn partition(&self, name: &str, state: &str) {
         for partition in lock(&self.ctld).partitions.iter_mut().filter(|p| p.name == name) {
@@ -187,6 +194,12 @@ impl Slurmrestd {
     /// A job runs on these nodes at once; its id.
     pub fn run(&self, job: JobSeed) -> i64 {
         lock(&self.ctld).run(job)
+    }
+
+    /// A job is submitted with `sbatch`: it starts at the first tick at which its nodes are open, or any
+    /// one node where it names none, and runs as long as [`SlurmOptions::job_ticks`] says; its id.
+    pub fn submit(&self, job: JobSeed) -> i64 {
+        lock(&self.ctld).submit(job, self.options.job_ticks)
     }
 
     /// A running job is suspended: its node looks idle from then on.

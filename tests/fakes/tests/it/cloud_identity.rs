@@ -43,6 +43,49 @@ async fn wrong_password_user_and_project_look_the_same() {
 }
 
 #[tokio::test]
+async fn an_application_credential_opens_what_its_user_may_and_makes_no_others() {
+    let cloud = start().await;
+    let keystone = Client::new(&cloud.keystone_url());
+    let got = keystone.post("/auth/tokens", &password("deployer")).await;
+    let user = got.json()["token"]["user"]["id"].as_str().unwrap().to_owned();
+    let as_user = keystone.clone().with("X-Auth-Token", got.header("x-subject-token"));
+    let path = format!("/users/{user}/application_credentials");
+    let wanted = json!({"application_credential": {"name": "satellite"}});
+    let made = as_user.post(&path, &wanted).await;
+    assert_eq!(made.status, 201);
+    let made = made.json()["application_credential"].clone();
+    let by = |credential: serde_json::Value| {
+        let methods = ["application_credential"];
+        json!({"auth": {"identity": {"methods": methods, "application_credential": credential}}})
+    };
+    let owner = json!({"name": "deployer", "domain": {"name": "Default"}});
+    let by_id = by(json!({"id": made["id"], "secret": made["secret"]}));
+    let by_name = by(json!({"name": "satellite", "user": owner, "secret": made["secret"]}));
+    for body in [&by_id, &by_name] {
+        let got = keystone.post("/auth/tokens", body).await;
+        assert_eq!(got.status, 201);
+        assert_eq!(got.json()["token"]["application_credential"]["name"], "satellite");
+        let as_application = keystone.clone().with("X-Auth-Token", got.header("x-subject-token"));
+        assert_eq!(as_application.post(&path, &wanted).await.status, 403);
+        let nova = Client::new(&cloud.nova_url()).with("X-Auth-Token", got.header("x-subject-token"));
+        assert_eq!(nova.get("/servers").await.status, 200);
+    }
+    let mut scoped = by_id.clone();
+    scoped["auth"]["scope"] = json!({"project": {"name": "lab", "domain": {"name": "Default"}}});
+    let wrong = by(json!({"id": made["id"], "secret": "nope"}));
+    for (body, words) in [
+        (scoped, "Application credentials cannot request a scope."),
+        (wrong, "The request you have made requires authentication."),
+    ] {
+        let (status, said) = keystone.post("/auth/tokens", &body).await.nova();
+        assert_eq!((status, said.ends_with(words)), (401, true), "{said}");
+    }
+    let unknown = keystone.post("/auth/tokens", &by(json!({"id": "nosuch", "secret": "x"}))).await;
+    assert_eq!(unknown.nova(), (404, "Could not find Application Credential: nosuch.".to_owned()));
+    assert!(!cloud.conversation().contains(made["secret"].as_str().unwrap()));
+}
+
+#[tokio::test]
 async fn a_revoked_token_is_refused_and_so_is_an_old_one() {
     let cloud = Cloud::start(CloudOptions { token_ticks: Some(2), ..CloudOptions::default() }).await.unwrap();
     let client = nova(&cloud).await;

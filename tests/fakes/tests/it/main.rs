@@ -5,6 +5,7 @@
 mod cloud_create;
 mod cloud_identity;
 mod cloud_list;
+mod cloud_rebuild;
 mod cloud_servers;
 mod slurm_auth;
 mod slurm_jobs;

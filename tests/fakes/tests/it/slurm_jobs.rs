@@ -108,3 +108,13 @@ async fn what_submit_refuses() {
     assert_eq!(got.json()["warnings"], json!([{"description": text, "source": "#/job/bogus/"}]));
     assert_eq!(fake.job(1).unwrap()["time_limit"]["infinite"], true);
 }
+
+#[tokio::test]
+async fn a_job_that_is_submitted_at_the_machine_starts_on_what_is_open() {
+    let fake = start().await;
+    let (any, pinned) = (fake.submit(JobSeed::on(&[])), fake.submit(JobSeed::on(&["n2"])));
+    assert_eq!(shown(&fake, any).0, json!(["PENDING"]));
+    fake.tick();
+    assert_eq!(shown(&fake, any), (json!(["RUNNING"]), json!("None"), json!("n1")));
+    assert_eq!(shown(&fake, pinned), (json!(["PENDING"]), json!("ReqNodeNotAvail"), json!("")));
+}

@@ -255,3 +255,12 @@ async fn the_first_definition_of_a_dynamic_node_wins() {
     fake.register(&registration(2));
     assert_eq!(fake.state("d1"), "IDLE+DRAIN+DYNAMIC_NORM");
 }
+
+#[tokio::test]
+async fn a_node_that_is_taken_out_is_unknown() {
+    let fake = with(vec![NodeSeed::new("n1"), NodeSeed::new("n2")]).await;
+    fake.take_out("n1");
+    let names = |list: Value| list["nodes"].as_array().unwrap().iter().map(|n| n["name"].clone()).collect();
+    let nodes: Vec<Value> = names(slurm(&fake, "root").get("/nodes").await.json());
+    assert_eq!((nodes, fake.state("n1").as_str()), (vec![json!("n2")], ""));
+}

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
 use fakes::{Answer, Cloud, CloudOptions, Fault, Request, Service, SlurmOptions, World};
 use serde_json::json;
 
@@ -116,4 +119,36 @@ async fn the_nth_request_of_all_whatever_it_is() {
     assert_eq!(seen, [200, 500, 200]);
     let kept: Vec<Option<u16>> = cloud.log().iter().map(|r: &Request| r.status).collect();
     assert_eq!(kept, [Some(200), Some(500), Some(200)]);
+}
+
+#[tokio::test]
+async fn an_answer_is_held_and_all_is_done() {
+    let (cloud, client) = start().await;
+    cloud.fault(creates(Answer::DoneButHeld));
+    let body = server(&cloud, "node-1");
+    let held = tokio::spawn(async move { client.post("/servers", &body).await.status });
+    within_ceiling(cloud.until_held()).await;
+    assert_eq!((cloud.servers().len(), cloud.log()[0].status), (1, None));
+    cloud.release();
+    assert_eq!(within_ceiling(held).await.unwrap(), 202);
+}
+
+#[tokio::test]
+async fn a_service_of_the_tests_own_is_on_the_same_wire() {
+    let world = World::start(SlurmOptions::default(), CloudOptions::default()).await.unwrap();
+    let router = Router::new().route("/echo", post(async |body: String| (StatusCode::CREATED, body)));
+    let beside = world.beside("hub", router).await.unwrap();
+    let client = Client::new(beside.url());
+    slurm(&world.slurm, "root").get("/ping").await;
+    world.fault(Fault::at(2, Answer::DoneButLost));
+    let got = client.post("/echo?a=b", &json!({"password": "x"})).await;
+    assert_eq!((got.status, got.text.as_str()), (201, "{\"password\":\"x\"}"));
+    client.try_send("GET", "/echo", None).await.unwrap_err();
+    let expected = "\
+slurmrestd GET /slurm/v0.0.45/ping -> 200
+hub POST /echo?a=b {\"password\":\"<password>\"} -> 201
+hub GET /echo -> nothing
+";
+    assert_eq!(world.conversation(), expected);
+    assert_eq!(world.log()[1].service, Service::Beside("hub"));
 }

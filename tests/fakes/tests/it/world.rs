@@ -1,6 +1,6 @@
 //! Machines between Nova and slurmctld.
 
-use fakes::{Behaviour, Boot, CloudOptions, NodeSeed, Registers, SlurmOptions, World};
+use fakes::{Behaviour, Boot, CloudOptions, NodeSeed, Rebuild, Registers, SlurmOptions, World};
 use serde_json::json;
 
 use crate::{create, nova, server, slurm};
@@ -108,4 +108,52 @@ async fn a_machine_whose_server_is_deleted_falls_silent() {
         (world.slurm.state("gpu-001").as_str(), reason(&world).as_str()),
         ("DOWN+DRAIN+NOT_RESPONDING+DYNAMIC_NORM", "fleet:registering : Not responding")
     );
+}
+
+#[tokio::test]
+async fn time_that_is_counted_in_requests() {
+    let world = World::start(SlurmOptions::default(), CloudOptions::default()).await.unwrap();
+    let client = nova(&world.cloud).await;
+    world.tick_by_requests();
+    let id = create(&client, &server(&world.cloud, "node-1")).await;
+    let path = format!("/servers/{id}");
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        seen.push(client.get(&path).await.json()["server"]["status"].clone());
+    }
+    assert_eq!(seen, ["BUILD", "ACTIVE"]);
+    assert_eq!(slurm(&world.slurm, "root").get("/node/gpu-001").await.json()["nodes"][0]["name"], "gpu-001");
+}
+
+#[tokio::test]
+async fn a_machine_that_is_rebuilt_goes_away_and_registers_anew() {
+    let world = adopted(Behaviour { rebuild: Rebuild::Takes(3), ..Behaviour::default() }, 3).await;
+    let started = |world: &World| {
+        let node = world.slurm.node("gpu-001").unwrap();
+        node["slurmd_start_time"]["number"].as_i64().unwrap()
+    };
+    let before = started(&world);
+    let client = nova(&world.cloud).await;
+    let id = world.cloud.servers()[0]["id"].as_str().unwrap().to_owned();
+    let rebuild = json!({"rebuild": {"imageRef": world.cloud.image_id("slurm-node-b")}});
+    assert_eq!(client.post(&format!("/servers/{id}/action"), &rebuild).await.status, 202);
+    world.ticks(3);
+    assert_eq!(world.slurm.state("gpu-001"), "IDLE+DRAIN+NOT_RESPONDING+DYNAMIC_NORM");
+    assert_eq!(started(&world), before);
+    world.tick();
+    assert_eq!(world.slurm.state("gpu-001"), "IDLE+DRAIN+DYNAMIC_NORM");
+    assert_eq!((started(&world), reason(&world).as_str()), (before + 4, "fleet:registering"));
+}
+
+#[tokio::test]
+async fn a_machine_that_is_rebuilt_under_another_name_is_another_node() {
+    let world = adopted(Behaviour::default(), 3).await;
+    let client = nova(&world.cloud).await;
+    let id = world.cloud.servers()[0]["id"].as_str().unwrap().to_owned();
+    let rebuild =
+        json!({"rebuild": {"imageRef": world.cloud.image_id("slurm-node-b"), "hostname": "gpu-009"}});
+    assert_eq!(client.post(&format!("/servers/{id}/action"), &rebuild).await.status, 202);
+    world.ticks(4);
+    assert_eq!(world.slurm.state("gpu-001"), "IDLE+DRAIN+NOT_RESPONDING+DYNAMIC_NORM");
+    assert_eq!(world.slurm.state("gpu-009"), "IDLE+DRAIN+DYNAMIC_NORM");
 }

@@ -8,19 +8,25 @@ use model::{ServerId, UserData};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{CEILING, CLOUD_CONFIG, Session, Subject};
+use super::subject::{Machine, Session, Subject};
+use super::{CEILING, CLOUD_CONFIG, login, names, rebuild, roles};
 use crate::contract::Got;
 use crate::wait::eventually;
 
-const NOWHERE: &str = "00000000-0000-4000-8000-000000000000";
+pub(super) const NOWHERE: &str = "00000000-0000-4000-8000-000000000000";
 
 pub(super) async fn holds(s: &Subject) {
     who_asks(s).await;
+    login::holds(s).await;
     let session = s.log_in().await;
     what_servers_are_made_of(s, &session).await;
+    names::hold(s, &session).await;
     what_is_refused(s, &session).await;
     a_server(s, &session).await;
     our_clients_server(s).await;
+    rebuild::holds(s, &session).await;
+    rebuild::holds_for_our_client(s, &session).await;
+    roles::hold(s).await;
 }
 
 async fn who_asks(s: &Subject) {
@@ -116,7 +122,7 @@ async fn what_is_refused(s: &Subject, session: &Session) {
 
 async fn a_server(s: &Subject, session: &Session) {
     let found = &s.findings;
-    s.slow("node-1").await;
+    s.behave("node-1", &Machine::Slow).await;
     let got = s.create(session, "node-1", &json!({})).await;
     found.answer("a server is accepted", &got, &got.status, &202);
     let made = got.json()["server"].clone();
@@ -228,6 +234,9 @@ async fn second_on_its_machine(s: &Subject, session: &Session) {
         [("OS-EXT-STS:vm_state", "string"), ("fault/created", "string"), ("fault/details", "absent")];
     found.shape("a second one", &failed, &fields);
     found.same("a second one does nothing", &failed["OS-EXT-STS:task_state"], &Value::Null);
+    let got = s.act(session, &id, &json!({"rebuild": {"imageRef": s.image}})).await;
+    let words = format!("Instance {id} is in an invalid state for 'rebuild'");
+    found.answer("what was never launched is not rebuilt", &got, &got.says(&words), &(409, true));
     let got = s.nova(session, Method::DELETE, &format!("servers/{id}"), None).await;
     found.answer("deleted in ERROR", &got, &got.status, &204);
     s.gone(session, &id).await;
@@ -235,7 +244,7 @@ async fn second_on_its_machine(s: &Subject, session: &Session) {
 
 async fn our_clients_server(s: &Subject) {
     let (found, client, tag) = (&s.findings, s.client("deployer"), "fleet.device.gpu-002");
-    s.slow("node-2").await;
+    s.behave("node-2", &Machine::Slow).await;
     let new = NewServer {
         name: "gpu-002".to_owned(),
         image: s.image.clone(),
@@ -266,6 +275,7 @@ async fn our_clients_server(s: &Subject) {
         name: "gpu-002".to_owned(),
         status: ServerStatus::Active,
         task_state: None,
+        locked: false,
         image: s.image.clone(),
         flavor_name: "bm.small".to_owned(),
         machine: Some("node-2".to_owned()),
