@@ -288,9 +288,9 @@ fn code(error: &Error) -> Code {
         Kind::Forbidden(detail) if error.service == Service::Nova && detail.contains("Quota exceeded") => {
             Code::Quota
         }
-        Kind::Locked(_) => Code::Locked,
         Kind::TooOld(_) => Code::ReleaseTooOld,
         Kind::Unspoken(_) => Code::NamingOrApiChanged,
+        Kind::Locked(_) => Code::Locked,
         Kind::Unauthenticated | Kind::Forbidden(_) => forbidden,
         Kind::Rejected(_) => refused,
         Kind::Malformed(_) => Code::ContractMalformed,

@@ -37,7 +37,7 @@ async fn steps(world: &World, attempt: &Attempt, device: &DeviceId) -> Result<Ou
     let resumed = open(world, attempt, &name).await?;
     attempt.step("wait_open", Code::SlurmUnavailable)?;
     let node = until(world, attempt, || wait_open(world, &name)).await?;
-    clear_mark(world, attempt, &node).await?;
+    clear_claim(world, attempt, &node).await?;
     Ok(if resumed { Outcome::Resumed(name) } else { Outcome::AlreadyOpen(name) })
 }
 
@@ -95,16 +95,15 @@ async fn wait_open(world: &World, name: &NodeName) -> Result<Look<Node>, Failure
     Ok(Look::Ready(node))
 }
 
-/// An open node is nobody's: it loses our claim, and our words, which 24.11 keeps on a node that was
-/// opened, give way to ones that say nothing. The claim goes last: until then a node that closes again
-/// is known as ours.
-async fn clear_mark(world: &World, attempt: &Attempt, node: &Node) -> Result<(), Failure> {
+/// An open node is nobody's. The claim goes last: until then a node that closes again is known as ours.
+/// With it goes our reason, where the release keeps it (24.11): one that says nothing takes its place.
+async fn clear_claim(world: &World, attempt: &Attempt, node: &Node) -> Result<(), Failure> {
     let claimed = !node.extra.is_empty() && Owner::may_claim(&node.extra);
     let reason = Owner::after_opening(&node.reason).map(str::to_owned);
     if !claimed && reason.is_none() {
         return Ok(());
     }
-    attempt.step("clear_mark", Code::SlurmUnavailable)?;
+    attempt.step("clear_claim", Code::SlurmUnavailable)?;
     let clear = NodeUpdate { state: None, reason, extra: claimed.then(String::new) };
     patiently(world, attempt, || world.slurm.update_node(&node.name, &clear)).await
 }

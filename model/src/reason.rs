@@ -150,13 +150,14 @@ impl Owner {
     /// 24.11 keeps old ones for ever (facts: slurm §4).
     #[must_use]
     pub fn of(reason: &str, extra: &str) -> Self {
-        if let Some(mark) = Mark::parse(reason) {
+        let given = as_given(reason);
+        if let Some(mark) = Mark::parse(given) {
             return Self::Ours(Some(mark.request));
         }
-        if reason == REGISTERING {
+        if given == REGISTERING {
             return Self::Ours(claimed(extra));
         }
-        let slurms = slurms_own(reason);
+        let slurms = slurms_own(given) || given == OPENED && given != reason;
         match claimed(extra) {
             Some(request) if reason.is_empty() || slurms => Self::Ours(Some(request)),
             _ if slurms => Self::Nobody,
@@ -175,9 +176,9 @@ impl Owner {
     /// nothing of us.
     #[must_use]
     pub fn after_opening(reason: &str) -> Option<&'static str> {
-        let stale = Mark::parse(reason).is_some() || reason == REGISTERING;
-        let grown = reason.strip_prefix(OPENED).is_some_and(|tail| tail.starts_with(WENT_AWAY));
-        (stale || grown).then_some(OPENED)
+        let given = as_given(reason);
+        let stale = Mark::parse(given).is_some() || given == REGISTERING || given == OPENED;
+        (stale && reason != OPENED).then_some(OPENED)
     }
 
     /// The reason a node is told to register with.
@@ -191,11 +192,14 @@ fn claimed(extra: &str) -> Option<RequestId> {
     RequestId::parse(extra.strip_prefix(PREFIX)?).ok()
 }
 
-/// Texts that slurmctld writes by itself, alone or behind what we left on an open node.
+/// A reason as it was given: without what slurmctld has added to it since, each time the node went
+/// away.
+fn as_given(reason: &str) -> &str {
+    reason.trim_end_matches(WENT_AWAY)
+}
+
+/// Texts that slurmctld writes by itself.
 fn slurms_own(reason: &str) -> bool {
-    if reason.strip_prefix(OPENED).is_some_and(|tail| tail.starts_with(WENT_AWAY)) {
-        return true;
-    }
     let starts = ["Not responding", "Node unexpectedly rebooted", "ResumeTimeout reached", "gres/"];
     starts.iter().any(|s| reason.starts_with(s))
 }
@@ -248,6 +252,9 @@ mod tests {
             ("fleet:opened : Not responding : Not responding", "", Owner::Nobody),
             ("fleet:opened", "", other("fleet:opened")),
             ("fleet:adopt r-1: ada: x : Not responding", "", ours("r-1")),
+            ("fleet:registering : Not responding", "fleet:r-1", ours("r-1")),
+            ("Not responding : Not responding", "", Owner::Nobody),
+            ("bad DIMM A3 [alice] : Not responding", "", other("bad DIMM A3 [alice] : Not responding")),
             ("bad DIMM A3 [alice]", "", other("bad DIMM A3 [alice]")),
             ("bad DIMM A3 [alice]", "fleet:r-1", other("bad DIMM A3 [alice]")),
             ("", "", other("")),

@@ -22,8 +22,8 @@ fail() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
 context_of() {
   case $1 in
-    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;
-    openstack | openstack-bookworm) echo "$HERE/openstack" ;; # one recipe, two releases
+    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;       # one recipe, two releases
+    openstack | openstack-bookworm) echo "$HERE/openstack" ;; # the same
     node-26.05 | node-24.11) echo "$HERE/node" ;;
     *) fail "no image is called '$1'; there are: $ALL" ;;
   esac

@@ -1,7 +1,7 @@
 //! One device, for real: from the hub's row to a schedulable node.
 
 mod watching;
-pub(crate) mod world;
+mod world;
 
 use std::panic::AssertUnwindSafe;
 use std::process::Command;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt as _;
-use sandbox::{Api, Process};
+use sandbox::{Api, Process, Release};
 use serde_json::{Value, json};
 
 use crate::scan::{self, Secrets};
@@ -21,12 +21,12 @@ use world::World;
 
 const CEILING: Duration = Duration::from_secs(120);
 
-pub(crate) fn tokens(node: &Value) -> Vec<String> {
+fn tokens(node: &Value) -> Vec<String> {
     node["state"].as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_owned()).collect()
 }
 
 /// `satellite start …`, as the fleet squad.
-pub(crate) fn start(world: &World, verb: &str, device: &str, more: &[&str]) -> Command {
+fn start(world: &World, verb: &str, device: &str, more: &[&str]) -> Command {
     world.site.start(verb, device, more).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn output(command: &mut Command) -> String {
     sandbox::output(command).unwrap()
 }
 
-pub(crate) fn condition(device: &Value, kind: &str) -> String {
+fn condition(device: &Value, kind: &str) -> String {
     let find = |c: &&Value| c["type"] == kind;
     let text = |c: &Value| format!("{}/{}", c["status"].as_str().unwrap(), c["reason"].as_str().unwrap());
     device["conditions"].as_array().unwrap().iter().find(find).map_or("none".to_owned(), text)
@@ -42,7 +42,11 @@ pub(crate) fn condition(device: &Value, kind: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn adopt_real() {
-    let world = Box::pin(World::start("26.05")).await;
+    on(Release::V26_05).await;
+}
+
+async fn on(release: Release) {
+    let world = Box::pin(World::start(release)).await;
     let told = AssertUnwindSafe(Box::pin(tell(&world))).catch_unwind().await;
     world.end().await;
     if let Err(panic) = told {
@@ -90,7 +94,7 @@ async fn hpc_writes_the_rows(world: &World) {
 }
 
 /// The last line of `satellite start`: the result.
-pub(crate) fn result(lines: &str) -> Value {
+fn result(lines: &str) -> Value {
     serde_json::from_str(lines.lines().last().unwrap().strip_prefix("done: ").unwrap()).unwrap()
 }
 
@@ -375,5 +379,20 @@ fn nothing_secret_was_written(world: &World, secrets: &Secrets, worker: &Process
     let histories = world.temporal.histories().unwrap();
     let of = |kind: &str| histories.iter().filter(|(w, _)| w.starts_with(kind)).count();
     assert!(of("slurm/lab/") >= 6 && of("slurm-conditions/lab") >= 3, "{}", histories.len());
-    scan::nothing_secret(world, secrets, worker);
+    for (place, history) in &histories {
+        secrets.assert_absent_in_json(place, history);
+    }
+    let logs = [
+        ("the worker's log", worker.text()),
+        ("the hub's log", world.hub.process.text()),
+        ("Temporal's log", world.temporal.process.text()),
+    ];
+    assert!(
+        logs[0].1.contains("worker runs") && logs[1].1.contains("fleet-hub listens"),
+        "the logs are not those"
+    );
+    for (place, log) in logs {
+        secrets.assert_absent(place, &log);
+        scan::assert_no_token(place, &log);
+    }
 }

@@ -6,8 +6,8 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sandbox::{
-    Container, Hub, PRINCIPALS, Process, Services, Site, SlurmUser, Temporal, Tuning, binary, exec, folder,
-    free_port,
+    Container, Hub, PRINCIPALS, Process, Release, Services, Site, SlurmUser, Temporal, Tuning, binary, exec,
+    folder, free_port,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -18,21 +18,22 @@ use crate::wait::say;
 const TUNING: Tuning = Tuning { poll_seconds: 3, http_port: 0, log: "info,clients=debug" };
 
 /// Everything of one run.
-pub(crate) struct World {
-    pub(crate) folder: PathBuf,
-    pub(crate) temporal: Temporal,
-    pub(crate) hub: Hub,
-    pub(crate) services: Services,
-    pub(crate) site: Site,
-    pub(crate) root: SlurmUser,
-    pub(crate) gpu_row: Value,
+pub(super) struct World {
+    pub(super) folder: PathBuf,
+    pub(super) temporal: Temporal,
+    pub(super) hub: Hub,
+    pub(super) services: Services,
+    pub(super) site: Site,
+    pub(super) root: SlurmUser,
+    pub(super) gpu_row: Value,
 }
 
 impl World {
-    pub(crate) async fn start(release: &'static str) -> Self {
-        let name = format!("it/real-{}", &Uuid::new_v4().simple().to_string()[..8]);
+    pub(super) async fn start(release: Release) -> Self {
+        let name = format!("it/adopt-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let folder = folder(&name).unwrap();
-        say(&format!("starting Temporal, SLURM {release} and OpenStack; logs in target/{name}"));
+        let slurm = release.name;
+        say(&format!("starting Temporal, SLURM {slurm} and OpenStack; logs in target/{name}"));
         let started = Instant::now();
         let (temporal, services) =
             tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(release, say));
@@ -56,13 +57,13 @@ impl World {
         Self { folder, temporal, hub, services, site, root, gpu_row }
     }
 
-    pub(crate) fn worker(&self) -> Process {
+    pub(super) fn worker(&self) -> Process {
         self.site.worker(&binary("satellite").unwrap()).unwrap()
     }
 
     /// How many writes each system has seen: node updates by slurmctld, calls that are no GET by
     /// Nova and Glance.
-    pub(crate) async fn writes(&self) -> [usize; 3] {
+    pub(super) async fn writes(&self) -> [usize; 3] {
         let slurm = "grep -cE 'update_node|_slurm_rpc_update_node' /var/log/slurm/slurmctld.log || true";
         let of = |service: &str| {
             format!("grep -hcE '(POST|PUT|PATCH|DELETE) /v2' /var/log/os/{service}-uwsgi.log || true")
@@ -76,16 +77,16 @@ impl World {
     }
 
     /// How many calls of any kind OpenStack has seen from others than itself.
-    pub(crate) async fn keystone_logins(&self) -> usize {
+    pub(super) async fn keystone_logins(&self) -> usize {
         let script = "grep -hcE 'POST /v3/auth/tokens' /var/log/os/keystone-uwsgi.log || true";
         count(&self.services.openstack, script).await
     }
 
-    pub(crate) async fn end(self) {
+    pub(super) async fn end(self) {
         self.services.end().await.unwrap();
     }
 
-    pub(crate) async fn spawns(&self, machine: &str) -> Vec<Value> {
+    pub(super) async fn spawns(&self, machine: &str) -> Vec<Value> {
         let of = |e: &Value| e["kind"] == "spawn" && e["node"] == machine;
         self.services.room.events().await.unwrap().into_iter().filter(of).collect()
     }
