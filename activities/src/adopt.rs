@@ -193,7 +193,8 @@ async fn prepare_node(
         (None, NodeSource::Created) => {
             // one that is there already is as good: it is closed and read back below
             let conf = node_conf(config);
-            patiently(world, attempt, || world.slurm.create_node(&target.node, &conf)).await?;
+            let made = patiently(world, attempt, || world.slurm.create_node(&target.node, &conf)).await;
+            made.map_err(no_such_nodes)?;
         }
         (None, NodeSource::Static) => {
             let message =
@@ -208,6 +209,14 @@ async fn prepare_node(
     let node = ensure_closed(world, attempt, node, &mark(request)).await?;
     attempt.step("wait_empty", Code::NodeBusy)?;
     wait_empty(world, attempt, node).await.map(drop)
+}
+
+fn no_such_nodes(failure: Failure) -> Failure {
+    if failure.code != Code::ReleaseTooOld {
+        return failure;
+    }
+    let remedy = "have HPC set node_source to `registers` or `static`, or upgrade SLURM".to_owned();
+    Failure { remedy, ..failure }.about("node_source")
 }
 
 /// The hub learns the server at once: from here on the device is adopted.

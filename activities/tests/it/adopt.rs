@@ -9,6 +9,7 @@ use model::{Actor, DeviceId, DrainReason, RequestId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::broken::created;
 use crate::site::{Setup, Site, T, attempt, node, within_ceiling};
 
 pub(crate) const MARK: &str = "fleet:adopt r-1: ada: new rack";
@@ -80,6 +81,15 @@ async fn the_conversation_of_an_adoption_of_a_static_node() {
     run(&site, 1).await.unwrap();
     insta::assert_snapshot!(site.conversation());
     assert_eq!(state_of(&site), ["IDLE+DRAIN", MARK, "fleet:r-1"]);
+}
+
+#[tokio::test]
+async fn the_conversation_of_an_adoption_of_a_node_made_by_rest() {
+    let site = created().await;
+    let outcome = run(&site, 1).await.unwrap();
+    insta::assert_snapshot!(site.conversation());
+    assert_eq!((outcome.made, outcome.warnings), (Some(Made::Created), Vec::new()));
+    assert_eq!(state_of(&site), ["IDLE+CLOUD+DRAIN+DYNAMIC_NORM", MARK, "fleet:r-1"]);
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ fn tick(world: World, attempt: Attempt) -> Run {
 }
 
 /// Jobs run longer than the attempt that comes upon them.
-pub(crate) fn with_long_jobs() -> Setup {
+fn with_long_jobs() -> Setup {
     let mut setup = Setup::of(&["gpu-1"]);
     setup.slurm.job_ticks = Some(12);
     setup
@@ -171,7 +171,8 @@ async fn static_and_busy() -> Site {
     site
 }
 
-async fn created() -> Site {
+/// A site whose row has its nodes made by REST.
+pub(crate) async fn created() -> Site {
     Site::start(Setup { row: Some(row(NodeSource::Created)), ..Setup::of(&["gpu-1"]) }).await
 }
 

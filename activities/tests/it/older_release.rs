@@ -1,13 +1,14 @@
 //! SLURM 24.11: it keeps reasons on open nodes, and a single GET tells another node's partitions.
 
+use activities::plan::Made;
 use activities::resume::{Outcome, resume};
 use activities::{Code, Failure};
 use fakes::{NodeSeed, Release};
-use model::DeviceId;
+use model::{DeviceId, NodeSource};
 use serde_json::json;
 
 use crate::adopt::{self, MARK, state_of};
-use crate::site::{Setup, Site, T, attempt, node, within_ceiling};
+use crate::site::{Setup, Site, T, attempt, node, row, within_ceiling};
 
 const RESUME: &str = "POST /slurm/v0.0.42/node/gpu-1 {\"state\":[\"RESUME\"]}";
 const CLEAR: &str = "POST /slurm/v0.0.42/node/gpu-1 {\"extra\":\"\",\"reason\":\"fleet:opened\"}";
@@ -66,7 +67,7 @@ async fn a_static_node_is_adopted_though_a_single_get_says_that_it_is_in_no_part
     let setup = Setup::of(&["gpu-1"]).with_static_nodes();
     let site = site(setup, Some(node("gpu-1", &["IDLE"], "fw2"))).await;
     let outcome = adopt::run(&site, 1).await.unwrap();
-    assert!(outcome.created);
+    assert_eq!(outcome.made, Some(Made::Created));
     assert_eq!(state_of(&site), ["IDLE+DRAIN", MARK, "fleet:r-1"]);
     assert_eq!(site.fakes.slurm.node("gpu-1").unwrap()["partitions"], json!(["main"]));
     assert!(matches!(run(&site).await.unwrap(), Outcome::Resumed(_)));
@@ -76,8 +77,23 @@ async fn a_static_node_is_adopted_though_a_single_get_says_that_it_is_in_no_part
 #[tokio::test]
 async fn a_node_that_registers_closed_is_adopted() {
     let site = site(Setup::of(&["gpu-1"]), None).await;
-    assert!(adopt::run(&site, 1).await.unwrap().created);
+    assert_eq!(adopt::run(&site, 1).await.unwrap().made, Some(Made::Created));
     assert_eq!(state_of(&site), ["IDLE+DRAIN+DYNAMIC_NORM", MARK, "fleet:r-1"]);
     assert!(matches!(run(&site).await.unwrap(), Outcome::Resumed(_)));
     assert_eq!(state_of(&site), ["IDLE+DYNAMIC_NORM", "fleet:opened", ""]);
+}
+
+#[tokio::test]
+async fn a_node_that_is_to_be_made_is_refused_before_nova_is_asked() {
+    let row = Some(row(NodeSource::Created));
+    let site = site(Setup { row, ..Setup::of(&["gpu-1"]) }, None).await;
+    let failure = adopt::run(&site, 1).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_str()), (Code::ReleaseTooOld, "node_source"));
+    assert_eq!(
+        failure.message,
+        "slurm create node: its release is too old: making nodes needs v0.0.44 or newer, as SLURM 26.05 serves; \
+         this slurmrestd speaks v0.0.42"
+    );
+    assert_eq!(failure.remedy, "have HPC set node_source to `registers` or `static`, or upgrade SLURM");
+    assert_eq!(site.written(), Vec::<String>::new());
 }

@@ -119,8 +119,11 @@ const ADOPTION: [Wrong; 25] = [
     wrong("no row", (Code::BootstrapMissing, NeedsHuman, "read_hub"), 0).site(|s| Setup { row: None, ..s }),
     wrong("a null image", (Code::BootstrapIncomplete, NeedsHuman, "read_hub"), 0)
         .site(|s| changed(s, |row| row.image = None)),
-    wrong("node_source created", (Code::BootstrapInvalid, NeedsHuman, "read_hub"), 0)
-        .site(|s| changed(s, |row| row.node_source = NodeSource::Created)),
+    wrong("node_source created on a release without it", (Code::ReleaseTooOld, NeedsHuman, "close_node"), 0)
+        .site(|mut s| {
+            s.slurm.release = fakes::Release::V24_11;
+            changed(s, |row| row.node_source = NodeSource::Created)
+        }),
     wrong("an image that is gone", (Code::BootstrapInvalid, NeedsHuman, "plan"), 0)
         .site(|s| changed(s, |row| row.image = Some(ImageSeed::new("gone", "active").id))),
     wrong("an image without data", (Code::BootstrapInvalid, NeedsHuman, "plan"), 0)

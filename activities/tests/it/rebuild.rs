@@ -10,8 +10,7 @@ use model::{DeviceId, NodeName, UserData};
 use serde_json::json;
 
 use crate::adopt::{MARK, request, run, run_as, servers, state_of};
-use crate::broken::with_long_jobs;
-use crate::site::{ANOTHER, Site, T, attempt, within_ceiling};
+use crate::site::{ANOTHER, Setup, Site, T, attempt, within_ceiling};
 
 fn second_user_data() -> UserData {
     UserData::encode(b"#!/bin/sh\n: the second, fleet_slurm_conf\n")
@@ -19,14 +18,21 @@ fn second_user_data() -> UserData {
 
 /// A site whose one device was adopted and opened by an earlier request; then its row changed.
 async fn changed() -> Site {
-    let site = Site::start(with_long_jobs()).await;
+    let mut setup = Setup::of(&["gpu-1"]);
+    // a job still runs when the adoption first asks for jobs
+    setup.slurm.job_ticks = Some(24);
+    let site = Site::start(setup).await;
     run_as(&site, attempt(1, T - 100), "r-0").await.unwrap();
-    let device = DeviceId::parse("d-gpu-1").unwrap();
-    within_ceiling(resume(&site.world(), &attempt(1, T - 50), &device)).await.unwrap();
+    resumed(&site).await;
     let image = site.fakes.cloud.image_id(ANOTHER).unwrap();
     site.change_row(&json!({"image": image, "user_data": second_user_data().as_base64()})).await;
     site.conversation();
     site
+}
+
+async fn resumed(site: &Site) {
+    let device = DeviceId::parse("d-gpu-1").unwrap();
+    within_ceiling(resume(&site.world(), &attempt(1, T - 50), &device)).await.unwrap();
 }
 
 /// The same, and a user's job runs on it.
@@ -183,9 +189,20 @@ async fn a_rebuild_that_fails_on_the_machine_says_so_and_the_next_request_tries_
     behave(&site, Rebuild::default());
     let outcome = run_as(&site, attempt(1, T + 200), "r-2").await.unwrap();
     assert_eq!(outcome.made, Some(Made::Rebuilt));
-    assert_eq!(outcome.plan.differences.len(), 1, "{:?}", outcome.plan.differences);
+    let server = &servers(&site)[0];
+    assert_eq!(
+        outcome.plan.differences,
+        [
+            format!("server {server} is in ERROR: deploy failed: no PXE boot").as_str(),
+            "slurmd of gpu-1 has not registered since",
+            "gpu-1 does not respond (DOWN+DRAIN+DYNAMIC_NORM+NOT_RESPONDING)",
+        ]
+    );
     assert_eq!(site.count("POST", "/action"), 2);
-    assert_eq!(state_of(&site), ["IDLE+DRAIN+DYNAMIC_NORM", "fleet:adopt r-2: ada: new rack", "fleet:r-2"]);
+    // slurmctld gave the silent node up; RESUME takes both words off
+    assert_eq!(state_of(&site), ["DOWN+DRAIN+DYNAMIC_NORM", "fleet:adopt r-2: ada: new rack", "fleet:r-2"]);
+    resumed(&site).await;
+    assert_eq!(state_of(&site), ["IDLE+DYNAMIC_NORM", "", ""]);
 }
 
 #[tokio::test]
