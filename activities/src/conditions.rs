@@ -178,10 +178,11 @@ fn schedulable(row: Option<&Condition>, node: &Node, partitions: &[Partition], t
     if t.has("NOT_RESPONDING") && !t.any(&["POWERING_UP", "POWER_UP", "POWERED_DOWN"]) {
         return graced(row, node, tick, "NotRespondingGrace", False, "NotResponding");
     }
-    if node.partitions.is_empty() {
+    let mut of = partitions.iter().filter(|p| p.holds(node)).peekable();
+    if of.peek().is_none() && node.partitions.is_empty() {
         return say(False, "NoPartition");
     }
-    if !partitions.iter().any(|p| p.up && node.partitions.contains(&p.name)) {
+    if !of.any(|p| p.up) {
         return say(False, "PartitionDown");
     }
     if t.has("MAINTENANCE") {

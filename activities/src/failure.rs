@@ -68,6 +68,9 @@ codes! {
     /// The server runs, but its slurmd has not registered in time. *Do*: read cloud-init's output
     /// on the server's console; the server is kept.
     RegistrationTimeout = "slurm.registration_timeout", Hpc;
+    /// The cluster's SLURM release cannot do what is asked over REST. *Do*: read which release can;
+    /// upgrade SLURM, or ask for something else.
+    ReleaseTooOld = "slurm.release_too_old", Hpc;
     /// Most of the site's nodes vanished at once, or slurmrestd serves no API version that we
     /// speak: naming or API changed. Nothing is concluded. *Do*: compare names; upgrade.
     NamingOrApiChanged = "slurm.naming_or_api_changed", Hpc;
@@ -254,6 +257,8 @@ pub(crate) fn class(kind: &Kind) -> Class {
         | Kind::Forbidden(_)
         | Kind::Locked(_)
         | Kind::Rejected(_)
+        | Kind::TooOld(_)
+        | Kind::Unspoken(_)
         | Kind::Secret(_) => Class::NeedsHuman,
     }
 }
@@ -271,7 +276,9 @@ pub(crate) fn is_absorbed(kind: &Kind) -> bool {
         | Kind::Conflict(_)
         | Kind::Unauthenticated
         | Kind::Secret(_) => true,
-        Kind::Forbidden(_) | Kind::Locked(_) | Kind::Rejected(_) => false,
+        Kind::Forbidden(_) | Kind::Locked(_) | Kind::Rejected(_) | Kind::TooOld(_) | Kind::Unspoken(_) => {
+            false
+        }
     }
 }
 
@@ -287,7 +294,8 @@ fn code(error: &Error) -> Code {
         Kind::Forbidden(detail) if error.service == Service::Nova && detail.contains("Quota exceeded") => {
             Code::Quota
         }
-        Kind::Rejected(detail) if detail.starts_with("slurmrestd serves none") => Code::NamingOrApiChanged,
+        Kind::TooOld(_) => Code::ReleaseTooOld,
+        Kind::Unspoken(_) => Code::NamingOrApiChanged,
         Kind::Locked(_) => Code::Locked,
         Kind::Unauthenticated | Kind::Forbidden(_) => forbidden,
         Kind::Rejected(_) => refused,
@@ -318,6 +326,7 @@ fn remedy(code: Code) -> &'static str {
         Code::Quota => "raise the project's quota",
         Code::Locked => "ask who locked the server in Nova, and have them unlock it",
         Code::SecretMissing => "put the secret where the message says",
+        Code::ReleaseTooOld => "upgrade SLURM to a release that can do it",
         Code::NamingOrApiChanged => "upgrade the satellite to one that speaks this slurmrestd",
         Code::SlurmRefused | Code::OpenStackRefused | Code::HubRefused => "read the service's words",
         Code::SlurmUnavailable => "look at slurmrestd and slurmctld",
@@ -367,6 +376,10 @@ mod tests {
         assert_eq!((locked.code, locked.class), (Code::Locked, Class::NeedsHuman));
         let down = of(Service::Slurm, Kind::Unavailable);
         assert_eq!((down.code, down.class), (Code::SlurmUnavailable, Class::Retry));
+        let old = of(Service::Slurm, Kind::TooOld("x".to_owned()));
+        assert_eq!((old.code, old.class), (Code::ReleaseTooOld, Class::NeedsHuman));
+        let strange = of(Service::Slurm, Kind::Unspoken("x".to_owned()));
+        assert_eq!((strange.code, strange.class), (Code::NamingOrApiChanged, Class::NeedsHuman));
         let throttled = of(Service::Hub, Kind::Throttled(Some(Duration::from_secs(7))));
         assert_eq!(throttled.class, Class::RetryAfter(Duration::from_secs(7)));
     }

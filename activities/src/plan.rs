@@ -129,7 +129,7 @@ pub fn shortfalls(target: &Target, node: Option<&Node>, partitions: &[Partition]
     if Gres::parse(&node.gres).ok().as_ref() != Some(&target.config.gres) {
         short.push(format!("{name} has GRES `{}`, the row says `{}`", node.gres, target.config.gres));
     }
-    if !partitions.iter().any(|p| p.up && node.partitions.contains(&p.name)) {
+    if !partitions.iter().any(|p| p.up && p.holds(node)) {
         short.push(format!("{name} is in no partition that is UP"));
     }
     short

@@ -96,11 +96,14 @@ async fn wait_open(world: &World, name: &NodeName) -> Result<Look<Node>, Failure
 }
 
 /// An open node is nobody's. The claim goes last: until then a node that closes again is known as ours.
+/// With it goes our reason, where the release keeps it (24.11): one that says nothing takes its place.
 async fn clear_claim(world: &World, attempt: &Attempt, node: &Node) -> Result<(), Failure> {
-    if node.extra.is_empty() || !Owner::may_claim(&node.extra) {
+    let claimed = !node.extra.is_empty() && Owner::may_claim(&node.extra);
+    let reason = Owner::after_opening(&node.reason).map(str::to_owned);
+    if !claimed && reason.is_none() {
         return Ok(());
     }
     attempt.step("clear_claim", Code::SlurmUnavailable)?;
-    let clear = NodeUpdate { extra: Some(String::new()), ..NodeUpdate::default() };
+    let clear = NodeUpdate { state: None, reason, extra: claimed.then(String::new) };
     patiently(world, attempt, || world.slurm.update_node(&node.name, &clear)).await
 }

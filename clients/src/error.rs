@@ -53,6 +53,10 @@ pub enum Kind {
     Locked(String),
     /// Refused for what was asked, in the service's words, cut and masked.
     Rejected(String),
+    /// Its release cannot do what was asked; a newer one can.
+    TooOld(String),
+    /// It speaks none of the API versions that we speak.
+    Unspoken(String),
     /// It failed by itself (5xx): a write may have happened.
     Broken(String),
     /// It answered something that cannot be read as what it should be.
@@ -107,6 +111,8 @@ impl Error {
             | Kind::Conflict(_)
             | Kind::Locked(_)
             | Kind::Rejected(_)
+            | Kind::TooOld(_)
+            | Kind::Unspoken(_)
             | Kind::Secret(_) => false,
         }
     }
@@ -123,6 +129,8 @@ fn describe(kind: &Kind) -> String {
         Kind::Conflict(detail) => format!("conflict: {detail}"),
         Kind::Locked(detail) => format!("locked: {detail}"),
         Kind::Rejected(detail) => format!("refused: {detail}"),
+        Kind::TooOld(detail) => format!("its release is too old: {detail}"),
+        Kind::Unspoken(detail) => format!("no API version in common: {detail}"),
         Kind::Broken(detail) => format!("failed: {detail}"),
         Kind::Malformed(detail) => format!("unreadable answer: {detail}"),
         Kind::Secret(detail) => detail.clone(),

@@ -2,7 +2,8 @@
 //!
 //! On a node: the drain reason `fleet:<verb> <request>: <who>: <why>` and the claim
 //! `fleet:<request>` in its `extra`. A node that registers closed carries `fleet:registering`
-//! until its adoption has marked it.
+//! until its adoption has marked it. On an open node `fleet:opened` stands where SLURM would
+//! otherwise keep an old mark for ever.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,12 @@ use crate::{Actor, Invalid, RequestId};
 const PREFIX: &str = "fleet:";
 /// The reason with which a node registers closed (`fleet_slurm_conf`).
 const REGISTERING: &str = "fleet:registering";
+/// What takes the place of our mark on an open node. It says nothing of one that is closed later:
+/// there it is somebody's who gave no reason.
+const OPENED: &str = "fleet:opened";
+/// What slurmctld adds to the reason of a node that goes away: 24.11 to any that it kept, 26.05 to
+/// that of a closed one (run on both).
+const WENT_AWAY: &str = " : Not responding";
 /// SLURM stores megabytes and returns them in every list (facts: slurm §4).
 const MAX_WHY: usize = 100;
 
@@ -143,13 +150,14 @@ impl Owner {
     /// 24.11 keeps old ones for ever (facts: slurm §4).
     #[must_use]
     pub fn of(reason: &str, extra: &str) -> Self {
-        if let Some(mark) = Mark::parse(reason) {
+        let given = as_given(reason);
+        if let Some(mark) = Mark::parse(given) {
             return Self::Ours(Some(mark.request));
         }
-        if reason == REGISTERING {
+        if given == REGISTERING {
             return Self::Ours(claimed(extra));
         }
-        let slurms = slurms_own(reason);
+        let slurms = slurms_own(given) || given == OPENED && given != reason;
         match claimed(extra) {
             Some(request) if reason.is_empty() || slurms => Self::Ours(Some(request)),
             _ if slurms => Self::Nobody,
@@ -163,6 +171,16 @@ impl Owner {
         extra.is_empty() || claimed(extra).is_some()
     }
 
+    /// What to write in place of an open node's reason: 24.11 keeps ours after a RESUME, and a node
+    /// that somebody then closes without a word would seem to be ours. `None` where the reason says
+    /// nothing of us.
+    #[must_use]
+    pub fn after_opening(reason: &str) -> Option<&'static str> {
+        let given = as_given(reason);
+        let stale = Mark::parse(given).is_some() || given == REGISTERING || given == OPENED;
+        (stale && reason != OPENED).then_some(OPENED)
+    }
+
     /// The reason a node is told to register with.
     #[must_use]
     pub fn registering() -> &'static str {
@@ -172,6 +190,12 @@ impl Owner {
 
 fn claimed(extra: &str) -> Option<RequestId> {
     RequestId::parse(extra.strip_prefix(PREFIX)?).ok()
+}
+
+/// A reason as it was given: without what slurmctld has added to it since, each time the node went
+/// away.
+fn as_given(reason: &str) -> &str {
+    reason.trim_end_matches(WENT_AWAY)
 }
 
 /// Texts that slurmctld writes by itself.
@@ -224,6 +248,13 @@ mod tests {
             ("Not responding", "fleet:r-1", ours("r-1")),
             ("Not responding", "", Owner::Nobody),
             ("Not responding", "{\"a\":1}", Owner::Nobody),
+            ("fleet:opened : Not responding", "", Owner::Nobody),
+            ("fleet:opened : Not responding : Not responding", "", Owner::Nobody),
+            ("fleet:opened", "", other("fleet:opened")),
+            ("fleet:adopt r-1: ada: x : Not responding", "", ours("r-1")),
+            ("fleet:registering : Not responding", "fleet:r-1", ours("r-1")),
+            ("Not responding : Not responding", "", Owner::Nobody),
+            ("bad DIMM A3 [alice] : Not responding", "", other("bad DIMM A3 [alice] : Not responding")),
             ("bad DIMM A3 [alice]", "", other("bad DIMM A3 [alice]")),
             ("bad DIMM A3 [alice]", "fleet:r-1", other("bad DIMM A3 [alice]")),
             ("", "", other("")),
@@ -233,6 +264,18 @@ mod tests {
             ("fleet:adopt r-1: ada: x\n[bob]", "", other("fleet:adopt r-1: ada: x\n[bob]")),
         ] {
             assert_eq!(Owner::of(reason, extra), owner, "{reason:?} {extra:?}");
+        }
+    }
+
+    #[test]
+    fn what_24_11_keeps_on_an_open_node_is_made_to_say_nothing() {
+        let mark = mark().reason();
+        let gone = format!("{mark} : Not responding");
+        for stale in [&mark, &gone, "fleet:registering", "fleet:opened : Not responding"] {
+            assert_eq!(Owner::after_opening(stale), Some("fleet:opened"), "{stale:?}");
+        }
+        for kept in ["", "fleet:opened", "bad DIMM A3 [alice]", "Not responding", "fleet: hands off"] {
+            assert_eq!(Owner::after_opening(kept), None, "{kept:?}");
         }
     }
 

@@ -12,7 +12,7 @@ set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TARGET=$(cd "$HERE/../.." && pwd)/target
 LOGS=$TARGET/image-logs
-ALL="slurm-26.05 openstack node-26.05 openstack-bookworm"
+ALL="slurm-26.05 slurm-24.11 openstack node-26.05 node-24.11 openstack-bookworm"
 PREFIX=slurm-satellite
 
 say() { printf 'build: %s\n' "$*"; }
@@ -22,9 +22,9 @@ fail() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
 context_of() {
   case $1 in
-    slurm-26.05) echo "$HERE/slurm" ;;
-    openstack | openstack-bookworm) echo "$HERE/openstack" ;; # one recipe, two releases
-    node-26.05) echo "$HERE/node" ;;
+    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;       # one recipe, two releases
+    openstack | openstack-bookworm) echo "$HERE/openstack" ;; # the same
+    node-26.05 | node-24.11) echo "$HERE/node" ;;
     *) fail "no image is called '$1'; there are: $ALL" ;;
   esac
 }
@@ -33,9 +33,21 @@ context_of() {
 base_of() {
   case $1 in
     slurm-26.05) echo base:forky ;; # forky and not sid: the same SLURM package, fewer surprises
+    slurm-24.11) echo base:trixie ;;
     openstack) echo base:trixie ;; # Nova 31
     openstack-bookworm) echo base:bookworm ;; # Nova 26
     node-26.05) echo slurm-26.05 ;;
+    node-24.11) echo slurm-24.11 ;;
+  esac
+}
+
+# Whether the image rests on this suite, at whatever depth.
+suite_is() {
+  local base
+  base=$(base_of "$2")
+  case $base in
+    base:*) [ "$base" = "base:$1" ] ;;
+    *) suite_is "$1" "$base" ;;
   esac
 }
 
@@ -120,16 +132,20 @@ debootstrap_base() (
   tar -C "$root" --numeric-owner -c . | docker import - "$PREFIX/base:$suite" >>"$LOGS/base-$suite.log" 2>&1
 )
 
-ensure_base() {
-  local suite=${1#base:} started=$SECONDS
+# Two chains may want the same one: the second waits for the first.
+ensure_base() (
+  suite=${1#base:}
+  exec 8>"$TARGET/image-base-$suite.lock"
+  flock 8
   if exists "$PREFIX/base:$suite"; then
     say "base:$suite is there"
-    return 0
+    exit 0
   fi
+  started=$SECONDS
   say "base:$suite: pulling debian:$suite-slim"
   if pull_base "$suite"; then
     say "base:$suite pulled in $((SECONDS - started)) s"
-    return 0
+    exit 0
   fi
   say "base:$suite: no registry gave it after $((SECONDS - started)) s, so debootstrap makes it (about 30 s)"
   started=$SECONDS
@@ -138,7 +154,7 @@ ensure_base() {
     fail "base:$suite could not be made; the tail of its log is above"
   fi
   say "base:$suite made with debootstrap in $((SECONDS - started)) s"
-}
+)
 
 # --- our images -----------------------------------------------------------------------------------------------
 
@@ -178,14 +194,11 @@ ensure_image() {
   say "$image: building $name on $base, log in target/image-logs/$image.log"
   : >"$log"
   local args=(--build-arg "BASE=$base")
-  case $image in
-    openstack*) ;;
-    *)
-      # forky is Debian's testing, and a mirror that lags serves an index past its Valid-Until, which apt refuses.
-      # For a test image its age does not matter: signatures are still checked, freshness is not.
-      args+=(--build-arg APT_UPDATE_OPTIONS=-oAcquire::Check-Valid-Until=false)
-      ;;
-  esac
+  if suite_is forky "$image"; then
+    # forky is Debian's testing, and a mirror that lags serves an index past its Valid-Until, which apt refuses.
+    # For a test image its age does not matter: signatures are still checked, freshness is not.
+    args+=(--build-arg APT_UPDATE_OPTIONS=-oAcquire::Check-Valid-Until=false)
+  fi
   docker build "${args[@]}" --tag "$name" "$(context_of "$image")" >"$log" 2>&1 &
   follow "$image" "$log" $! || rc=$?
   if [ "$rc" != 0 ]; then

@@ -11,7 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt as _;
-use sandbox::{Api, Process};
+use sandbox::{Api, Process, Release};
 use serde_json::{Value, json};
 
 use crate::scan::{self, Secrets};
@@ -42,7 +42,11 @@ fn condition(device: &Value, kind: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn adopt_real() {
-    let world = Box::pin(World::start()).await;
+    on(Release::V26_05).await;
+}
+
+async fn on(release: Release) {
+    let world = Box::pin(World::start(release)).await;
     let told = AssertUnwindSafe(Box::pin(tell(&world))).catch_unwind().await;
     world.end().await;
     if let Err(panic) = told {

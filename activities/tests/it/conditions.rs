@@ -1,5 +1,7 @@
 //! The table of DESIGN §6, row by row.
 
+use std::collections::HashSet;
+
 use activities::conditions::{Sight, Verdict, evaluate, unknown_tokens};
 use clients::slurm::{Node, Partition, Tokens};
 use jiff::Timestamp;
@@ -28,7 +30,7 @@ fn node(states: &[&str]) -> Node {
 }
 
 fn partition(name: &str, up: bool) -> Partition {
-    Partition { name: name.to_owned(), up }
+    Partition { name: name.to_owned(), up, nodes: HashSet::new() }
 }
 
 /// A row that has had its reason for so many seconds.

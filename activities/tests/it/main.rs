@@ -12,6 +12,7 @@ mod broken;
 mod cancelled;
 mod conditions;
 mod crash;
+mod older_release;
 mod permanent;
 mod plan;
 mod plan_refusals;

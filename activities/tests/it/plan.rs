@@ -1,5 +1,7 @@
 //! The plan: what is to be done, from what is there.
 
+use std::collections::HashSet;
+
 use activities::plan::{Act, Plan, Seen, Target, digest, plan, shortfalls, slurm_conf};
 use activities::{Code, Failure};
 use clients::openstack::{Flavor, Image, Server, ServerStatus};
@@ -89,8 +91,8 @@ pub(crate) fn seen(servers: Vec<Server>) -> Seen {
         servers,
         node: Some(node()),
         partitions: vec![
-            Partition { name: "main".to_owned(), up: true },
-            Partition { name: "burnin".to_owned(), up: false },
+            Partition { name: "main".to_owned(), up: true, nodes: HashSet::new() },
+            Partition { name: "burnin".to_owned(), up: false, nodes: HashSet::new() },
         ],
     }
 }

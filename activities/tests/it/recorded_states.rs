@@ -3,7 +3,7 @@
 //! Where the table and the code differ on purpose: a node that is POWERING_UP does not respond
 //! yet and is PoweringUp all the same; COMPLETING has a reason of its own, so that its age is known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use activities::conditions::{Sight, evaluate, unknown_tokens};
@@ -159,7 +159,11 @@ fn expected(recording: &str) -> Option<(Status, &'static str)> {
 async fn every_recorded_state_has_its_verdict() {
     let site = Site::start(Setup::of(&[])).await;
     let world = site.world();
-    let up = ["main", "burnin", "blk", "xp"].map(|p| Partition { name: p.to_owned(), up: true });
+    let up = ["main", "burnin", "blk", "xp"].map(|p| Partition {
+        name: p.to_owned(),
+        up: true,
+        nodes: HashSet::new(),
+    });
     let tick = Timestamp::from_second(1_796_000_000).unwrap();
     let mut judged = 0;
     for (recording, body) in recordings() {

@@ -25,8 +25,17 @@ pub(super) fn kind(answer: &Answer) -> Option<Kind> {
     }
 }
 
+/// The numbers of its errors, in their order.
+pub(super) fn error_numbers(answer: &Answer) -> Vec<i64> {
+    envelope(answer).map_or_else(Vec::new, |errors| numbers(&errors))
+}
+
+fn numbers(errors: &[Value]) -> Vec<i64> {
+    errors.iter().filter_map(|e| e.get("error_number")?.as_i64()).collect()
+}
+
 fn of_errors(errors: &[Value], answer: &Answer) -> Kind {
-    let numbers: Vec<i64> = errors.iter().filter_map(|e| e.get("error_number")?.as_i64()).collect();
+    let numbers = numbers(errors);
     let word = |e: &Value, key| e.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let words: Vec<String> =
         errors.iter().map(|e| format!("{}: {}", word(e, "description"), word(e, "error"))).collect();

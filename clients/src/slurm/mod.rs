@@ -9,9 +9,10 @@ mod decode;
 mod dialect;
 mod job;
 mod node;
+mod probe;
 mod token;
 
-use std::sync::RwLock;
+use std::sync::{Mutex, RwLock};
 
 use model::NodeName;
 use reqwest::{Method, RequestBuilder};
@@ -36,6 +37,8 @@ mod number {
     pub(super) const NOT_ALLOWED: i64 = 2010;
     /// "Requested nodes are busy".
     pub(super) const BUSY: i64 = 2016;
+    /// "Node already exists in the node table".
+    pub(super) const EXISTS: i64 = 2168;
     /// "Socket timed out".
     pub(super) const TIMED_OUT: i64 = 5004;
 }
@@ -48,6 +51,8 @@ pub struct Slurm {
     user: String,
     token: Token,
     dialect: RwLock<Option<&'static Dialect>>,
+    /// The version and release that were logged last.
+    told: Mutex<Option<(&'static str, String)>>,
 }
 
 /// One change of a node. Fields that are `None` are left as they are.
@@ -62,6 +67,15 @@ pub struct NodeUpdate {
     /// `extra`; an empty one clears it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra: Option<String>,
+}
+
+/// What became of a node that was to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Creation {
+    /// It was made.
+    Created,
+    /// SLURM has a node of that name, which stays as it is.
+    Exists,
 }
 
 /// A state that can be set.
@@ -80,7 +94,8 @@ impl Slurm {
     /// # Errors
     /// As [`Http::new`].
     pub fn new(base: Url, user: String, token: Token) -> Result<Self, Error> {
-        Ok(Self { http: Http::new(Service::Slurm)?, base, user, token, dialect: RwLock::new(None) })
+        let http = Http::new(Service::Slurm)?;
+        Ok(Self { http, base, user, token, dialect: RwLock::new(None), told: Mutex::new(None) })
     }
 
     /// The token that it sends, to ask what is left of it.
@@ -105,6 +120,9 @@ impl Slurm {
     ///
     /// # Errors
     /// Whatever kept slurmctld from answering.
+    ///
+    /// Where the dialect's word for a single node's partitions is not to be trusted, the node comes
+    /// without any: [`Partition::holds`] decides.
     pub async fn node(&self, name: &NodeName) -> Result<Option<Node>, Error> {
         const OPERATION: &str = "get node";
         let answer = self.get(OPERATION, &format!("node/{name}")).await?;
@@ -115,7 +133,10 @@ impl Slurm {
         let malformed = |what: String| answer.error(Service::Slurm, OPERATION, Kind::Malformed(what));
         let mut nodes = Nodes::decode(&body).map_err(malformed)?;
         match nodes.list.pop() {
-            Some(node) if node.name == *name && nodes.list.is_empty() && nodes.unreadable == 0 => {
+            Some(mut node) if node.name == *name && nodes.list.is_empty() && nodes.unreadable == 0 => {
+                if !self.dialect().await?.partitions_of_one {
+                    node.partitions.clear();
+                }
                 Ok(Some(node))
             }
             _ => Err(malformed(format!("not exactly the node {name}"))),
@@ -125,8 +146,8 @@ impl Slurm {
     /// `GET /slurm/{v}/partitions`.
     ///
     /// # Errors
-    /// [`Kind::Malformed`] when a partition cannot be read: a list cut short would say that its
-    /// nodes cannot be used.
+    /// [`Kind::Malformed`] when a partition or its hostlist cannot be read: a list cut short would
+    /// say that its nodes cannot be used.
     pub async fn partitions(&self) -> Result<Vec<Partition>, Error> {
         let answer = self.get("list partitions", "partitions").await?;
         Partition::decode(&self.success("list partitions", &answer)?)
@@ -154,39 +175,32 @@ impl Slurm {
         self.success("update node", &answer).map(drop)
     }
 
-    /// Forgets which API version was found; the next call probes anew.
-    pub fn forget_dialect(&self) {
-        if let Ok(mut dialect) = self.dialect.write() {
-            *dialect = None;
-        }
-    }
-
-    /// The newest API version that both sides speak: `GET /slurm/{v}/ping` of each row, newest
-    /// first. `ping` says nothing of health, only that the version is served (facts: slurm §0.5).
+    /// `POST /slurm/{v}/new/node/`: a node of state CLOUD, which is `IDLE+CLOUD+POWERED_DOWN+
+    /// DYNAMIC_NORM` until a `slurmd -Z -N NAME` registers, and open: close it before anything boots.
+    /// `conf` holds the other words of its line in slurm.conf, such as `CPUs=4 RealMemory=4000
+    /// Gres=gpu:h100:4 Feature=dyn`; the caller has checked that it is one line without `NodeName`
+    /// and `State`. Safe to repeat: a node that is there is left as it is (facts: slurm §5).
     ///
     /// # Errors
-    /// [`Kind::Rejected`] when slurmrestd serves none of ours.
-    pub async fn dialect(&self) -> Result<&'static Dialect, Error> {
-        const OPERATION: &str = "probe API version";
-        if let Some(known) = self.dialect.read().ok().and_then(|d| *d) {
-            return Ok(known);
+    /// [`Kind::TooOld`] where the release has no such call; [`Kind::Forbidden`] when the token's user
+    /// may not; [`Kind::Rejected`] with slurmctld's words, which are few: a word that it cannot read
+    /// is "Unspecified error".
+    pub async fn create_node(&self, name: &NodeName, conf: &str) -> Result<Creation, Error> {
+        const OPERATION: &str = "create node";
+        let dialect = self.dialect().await?;
+        if !dialect.node_create {
+            let needed = "making nodes needs v0.0.44 or newer, as SLURM 26.05 serves";
+            let kind = Kind::TooOld(format!("{needed}; this slurmrestd speaks {}", dialect.version));
+            return Err(Error::new(Service::Slurm, OPERATION, kind));
         }
-        for row in dialect::TABLE {
-            let path = format!("slurm/{}/ping", row.version);
-            let answer = self.send(OPERATION, Method::GET, &path, &|r| r).await?;
-            match answer.status.as_u16() {
-                404 => {}
-                200 => {
-                    if let Ok(mut dialect) = self.dialect.write() {
-                        *dialect = Some(row);
-                    }
-                    return Ok(row);
-                }
-                _ => return self.success(OPERATION, &answer).and(Ok(row)),
-            }
+        let body = serde_json::json!({"node_conf": format!("NodeName={name} {conf} State=CLOUD")});
+        let build = |r: RequestBuilder| r.json(&body);
+        let answer = self.call(OPERATION, Method::POST, "new/node/", build).await?;
+        if decode::error_numbers(&answer) == [number::EXISTS] {
+            self.token.accepted();
+            return Ok(Creation::Exists);
         }
-        let kind = Kind::Rejected(format!("slurmrestd serves none of {}", dialect::versions()));
-        Err(Error::new(Service::Slurm, OPERATION, kind))
+        self.success(OPERATION, &answer).map(|_| Creation::Created)
     }
 
     async fn get(&self, operation: &'static str, path: &str) -> Result<Answer, Error> {

@@ -47,7 +47,7 @@ impl Reply {
         Self { status, headers: vec![("content-type".to_owned(), kind.to_owned())], body: body.into() }
     }
 
-    /// A recording of slurmrestd 26.05.5.
+    /// A recording of slurmrestd 26.05.5, or of the release that its name starts with.
     pub(crate) fn slurm(name: &str) -> Self {
         let meta = std::fs::read_to_string(fixture(&format!("slurm/{name}.meta"))).unwrap_or_default();
         let status = meta.lines().find_map(|l| l.strip_prefix("HTTP ")).unwrap_or("200");

@@ -11,4 +11,5 @@ mod openstack_rebuild;
 mod openstack_servers;
 mod slurm;
 mod slurm_absence;
+mod slurm_older;
 mod slurm_token;

@@ -26,17 +26,6 @@ pub(crate) async fn slurm() -> (Fake, Slurm) {
 }
 
 #[tokio::test]
-async fn a_slurmrestd_of_another_release_is_named_as_such() {
-    let fake = Fake::start().await;
-    let token = Token::in_environment("SLURM_JWT", JWT.to_owned().into());
-    let slurm = Slurm::new(fake.base.clone(), "root".to_owned(), token).unwrap();
-    let error = slurm.dialect().await.unwrap_err();
-    let said = "slurm probe API version: refused: slurmrestd serves none of v0.0.45";
-    assert_eq!(error.to_string(), said);
-    assert_eq!(error.kind, Kind::Rejected("slurmrestd serves none of v0.0.45".to_owned()));
-}
-
-#[tokio::test]
 async fn the_version_is_probed_once() {
     let (fake, slurm) = slurm().await;
     fake.on(NODES, [Reply::slurm("nodes_v0.0.45")]);

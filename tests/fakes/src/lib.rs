@@ -1,4 +1,4 @@
-//! Imitations of slurmrestd 26.05 (v0.0.45), Keystone, Glance and Nova, for tests and the demo.
+//! Imitations of slurmrestd 26.05 (v0.0.45) and 24.11 (v0.0.42), Keystone, Glance and Nova, for tests and the demo.
 //!
 //! They answer as the real ones were recorded, down to the odd parts; what was not recorded is said
 //! where it is. Each keeps its state, a log of every request, and a list of faults to come.
@@ -22,7 +22,7 @@ pub use cloud::{Cloud, CloudOptions, Event, EventKind, FlavorSeed, ImageSeed, Ma
 pub use fault::{Answer, Fault};
 pub use machine::{Behaviour, Boot, Build, Destroy, Rebuild, Registers};
 pub use slurm::{
-    Controller, JobSeed, NodeSeed, PartitionSeed, Registration, SlurmOptions, Slurmrestd, token,
+    Controller, JobSeed, NodeSeed, PartitionSeed, Registration, Release, SlurmOptions, Slurmrestd, token,
 };
 pub use wire::{Request, Service, Wire};
 pub use world::World;

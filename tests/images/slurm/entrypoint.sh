@@ -88,13 +88,17 @@ start_slurmrestd() {
     >> /var/log/slurm/slurmrestd.log 2>&1 &
 }
 
-# A ping is 200 even when slurmctld is down, so what it says counts too (v0.0.45 says it in "responding").
+# A ping is 200 even when slurmctld is down, so what it says counts too. 404: this release does not serve the
+# version, so an older one is asked for.
 is_ready() {
-  local answer code
-  answer=$(curl -sS -m 5 -w '\n%{http_code}' -H "X-SLURM-USER-NAME: root" -H "X-SLURM-USER-TOKEN: $TOKEN" \
-    "$REST/slurm/v0.0.45/ping" 2>&1)
-  code=$(tail -n 1 <<<"$answer")
-  LAST="ping answers $code: $(head -n -1 <<<"$answer" | jq -c .pings 2>/dev/null)"
+  local version answer code
+  for version in v0.0.45 v0.0.42; do
+    answer=$(curl -sS -m 5 -w '\n%{http_code}' -H "X-SLURM-USER-NAME: root" -H "X-SLURM-USER-TOKEN: $TOKEN" \
+      "$REST/slurm/$version/ping" 2>&1)
+    code=$(tail -n 1 <<<"$answer")
+    [ "$code" = 404 ] || break
+  done
+  LAST="ping of $version answers $code: $(head -n -1 <<<"$answer" | jq -c .pings 2>/dev/null)"
   [ "$code" = 200 ] && head -n -1 <<<"$answer" | jq -e 'any(.pings[]; .responding)' >/dev/null || return 1
   [ "$NODES" = 0 ] && return 0
   local up # after a restart a node can be drained or busy; what counts is that its slurmd answers

@@ -6,8 +6,8 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sandbox::{
-    Container, Hub, PRINCIPALS, Process, Services, Site, SlurmUser, Temporal, Tuning, binary, exec, folder,
-    free_port,
+    Container, Hub, PRINCIPALS, Process, Release, Services, Site, SlurmUser, Temporal, Tuning, binary, exec,
+    folder, free_port,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -29,13 +29,14 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) async fn start() -> Self {
+    pub(super) async fn start(release: Release) -> Self {
         let name = format!("it/adopt-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let folder = folder(&name).unwrap();
-        say(&format!("starting Temporal, SLURM 26.05 and OpenStack; logs in target/{name}"));
+        let slurm = release.name;
+        say(&format!("starting Temporal, SLURM {slurm} and OpenStack; logs in target/{name}"));
         let started = Instant::now();
         let (temporal, services) =
-            tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(say));
+            tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(release, say));
         let (temporal, services) = (temporal.unwrap(), services.unwrap());
         say(&format!("all three are up after {} s", started.elapsed().as_secs()));
         let device = |id: &str, role: &str, machine: &str| json!({"id": id, "site_id": "lab", "name": id, "role": role, "nova_host": machine});

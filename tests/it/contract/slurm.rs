@@ -1,5 +1,8 @@
-//! slurmrestd 26.05, v0.0.45.
+//! slurmrestd of each release that we speak with.
 
+mod gone;
+mod make;
+mod release;
 mod suite;
 
 use std::panic::AssertUnwindSafe;
@@ -12,6 +15,8 @@ use reqwest::{Client, Method, RequestBuilder};
 use sandbox::{Container, Run, SlurmUser};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
+
+use release::{Release, V24_11, V26_05};
 
 use super::{Findings, Got};
 use crate::wait::{eventually, http};
@@ -27,6 +32,7 @@ enum Cluster {
 
 /// A cluster without a node, and its users: root, who is an administrator, and alice.
 struct Subject {
+    release: &'static Release,
     http: Client,
     url: String,
     root: String,
@@ -36,19 +42,38 @@ struct Subject {
 }
 
 #[tokio::test]
-async fn contract_slurm_fake() {
-    let fake = Slurmrestd::start(SlurmOptions::default()).await.unwrap();
-    let (url, root, alice) = (fake.url().to_owned(), fake.token("root"), fake.token("alice"));
-    holds(Subject::new(url, root, alice, Cluster::Fake(fake))).await;
+async fn contract_slurm_26_05_fake() {
+    fake(&V26_05).await;
+}
+
+#[tokio::test]
+async fn contract_slurm_24_11_fake() {
+    fake(&V24_11).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn contract_slurm_real() {
-    let run = Run::new();
+async fn contract_slurm_26_05_real() {
+    real(&V26_05).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_24_11_real() {
+    real(&V24_11).await;
+}
+
+async fn fake(release: &'static Release) {
+    let options = SlurmOptions { release: release.fake, ..SlurmOptions::default() };
+    let fake = Slurmrestd::start(options).await.unwrap();
+    let (url, root, alice) = (fake.url().to_owned(), fake.token("root"), fake.token("alice"));
+    holds(Subject::new(release, url, root, alice, Cluster::Fake(fake))).await;
+}
+
+async fn real(release: &'static Release) {
+    let run = Run::of(release.real);
     let (controller, url) = sandbox::slurm(&run).await.unwrap();
     let (root, alice) = (run.slurm_token("root").unwrap(), run.slurm_token("alice").unwrap());
     let cluster = Cluster::Real { run: run.into(), controller: controller.into(), nodes: Mutex::default() };
-    holds(Subject::new(url, root, alice, cluster)).await;
+    holds(Subject::new(release, url, root, alice, cluster)).await;
 }
 
 /// Containers are ended here: a drop comes when the runtime cannot ask their engine any more.
@@ -63,8 +88,14 @@ async fn holds(subject: Subject) {
 }
 
 impl Subject {
-    fn new(url: String, root: String, alice: String, cluster: Cluster) -> Self {
-        Self { http: http(), url, root, alice, cluster, findings: Findings::default() }
+    fn new(release: &'static Release, url: String, root: String, alice: String, cluster: Cluster) -> Self {
+        Self { release, http: http(), url, root, alice, cluster, findings: Findings::default() }
+    }
+
+    /// Every key of the object and its type are as this release's snapshot says.
+    fn whole(&self, what: &str, object: &Value) {
+        let release = self.release.real.name.replace('.', "_");
+        self.findings.whole(&format!("slurm_{release}_{what}"), object);
     }
 
     /// A second passes, where time does not pass by itself.
@@ -90,6 +121,18 @@ impl Subject {
         }
     }
 
+    /// A node's machine goes away.
+    async fn stop(&self, name: &str) {
+        match &self.cluster {
+            Cluster::Fake(fake) => fake.stop_slurmd(name),
+            Cluster::Real { nodes, .. } => {
+                for container in nodes.lock().await.drain(..) {
+                    container.rm().await.unwrap();
+                }
+            }
+        }
+    }
+
     fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
         self.request_as("root", method, path, token)
     }
@@ -99,12 +142,17 @@ impl Subject {
         request.header("X-SLURM-USER-NAME", name).header("X-SLURM-USER-TOKEN", token)
     }
 
+    /// A path below the release's version.
+    fn at(&self, path: &str) -> String {
+        format!("{}/{path}", self.release.real.version)
+    }
+
     async fn get(&self, path: &str) -> Got {
-        Got::of(self.request(Method::GET, &format!("v0.0.45/{path}"), &self.root)).await
+        Got::of(self.request(Method::GET, &self.at(path), &self.root)).await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Got {
-        Got::of(self.request(Method::POST, &format!("v0.0.45/{path}"), &self.root).json(body)).await
+        Got::of(self.request(Method::POST, &self.at(path), &self.root).json(body)).await
     }
 
     /// The only node of the answer.
@@ -127,7 +175,7 @@ impl Subject {
 
     fn user(&self, name: &str) -> SlurmUser {
         let token = if name == "root" { &self.root } else { &self.alice };
-        SlurmUser::new(&self.url, name, token.clone()).unwrap()
+        SlurmUser::new(&self.url, self.release.real, name, token.clone()).unwrap()
     }
 
     /// Our own client.

@@ -20,9 +20,27 @@ use crate::reaper;
 /// What is left when this process ends, however it does, goes a moment later.
 pub type Container = ContainerAsync<GenericImage>;
 
+/// A release of SLURM that there are images of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// As it stands in the names of images.
+    pub name: &'static str,
+    /// The newest API version that it serves.
+    pub version: &'static str,
+}
+
+impl Release {
+    /// Debian trixie's.
+    pub const V24_11: Self = Self { name: "24.11", version: "v0.0.42" };
+    /// Debian forky's.
+    pub const V26_05: Self = Self { name: "26.05", version: "v0.0.45" };
+}
+
 /// Names and secrets of one run, so that runs do not meet.
 #[derive(Clone)]
 pub struct Run {
+    /// Of its cluster, and of the machines in it.
+    pub release: Release,
     /// In the name of everything that is its own.
     pub id: String,
     /// The network.
@@ -36,10 +54,16 @@ pub struct Run {
 }
 
 impl Run {
-    /// A new one.
+    /// A new one, on SLURM 26.05.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "no two are the same")]
     pub fn new() -> Self {
+        Self::of(Release::V26_05)
+    }
+
+    /// A new one, on this release.
+    #[must_use]
+    pub fn of(release: Release) -> Self {
         let id = Uuid::new_v4().simple().to_string()[..8].to_owned();
         let random = || [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
         Self {
@@ -47,6 +71,7 @@ impl Run {
             controller: format!("ctl-{id}"),
             munge_key: STANDARD.encode([random(), random()].concat()),
             jwt_key: random(),
+            release,
             id,
         }
     }
@@ -93,7 +118,7 @@ async fn start(what: &str, request: ContainerRequest<GenericImage>) -> anyhow::R
 /// # Errors
 /// When it is not up in time.
 pub async fn slurm(run: &Run) -> anyhow::Result<(Container, String)> {
-    let request = image("slurm-26.05")?
+    let request = image(&format!("slurm-{}", run.release.name))?
         .with_wait_for(WaitFor::message_on_stdout("READY"))
         .with_network(&run.network)
         .with_container_name(&run.controller)
@@ -139,7 +164,7 @@ pub async fn node(
         "local-hostname": hostname,
         "meta": metadata,
     });
-    let request = image("node-26.05")?
+    let request = image(&format!("node-{}", run.release.name))?
         .with_wait_for(WaitFor::message_on_stdout("CLOUD-INIT DONE"))
         .with_network(&run.network)
         .with_container_name(format!("{machine}-{}", run.id))

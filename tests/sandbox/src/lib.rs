@@ -21,7 +21,7 @@ mod wait;
 
 pub use api::Api;
 pub use cloud::Cloud;
-pub use containers::{Container, Run, exec, node, openstack, slurm};
+pub use containers::{Container, Release, Run, exec, node, openstack, slurm};
 pub use files::{binary, folder, tool};
 pub use hub::{Hub, PRINCIPALS, Scopes};
 pub use machine_room::MachineRoom;

@@ -1,4 +1,4 @@
-//! The site's real systems: SLURM 26.05, OpenStack, and machines that boot with cloud-init.
+//! The site's real systems: SLURM, OpenStack, and machines that boot with cloud-init.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use uuid::Uuid;
 
 use crate::cloud::Cloud;
-use crate::containers::{self, Container, Run};
+use crate::containers::{self, Container, Release, Run};
 use crate::machine_room::MachineRoom;
 use crate::site::Systems;
 use crate::slurm::SlurmUser;
@@ -30,15 +30,18 @@ pub struct Services {
 }
 
 impl Services {
-    /// Starts them, and waits until both are ready.
+    /// Starts them, SLURM of this release, and waits until both are ready.
     ///
     /// # Errors
     /// When one is not.
-    pub async fn start(tell: impl Fn(&str) + Send + Sync + 'static) -> anyhow::Result<Self> {
-        let run = Run::new();
+    pub async fn start(
+        release: Release,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
+        let run = Run::of(release);
         let slurm = async {
             let slurm = containers::slurm(&run).await?;
-            tell(&format!("SLURM 26.05 is up at {}", slurm.1));
+            tell(&format!("SLURM {} is up at {}", release.name, slurm.1));
             Ok(slurm)
         };
         let openstack = async {
@@ -63,7 +66,7 @@ impl Services {
     /// # Errors
     /// When no token can be made.
     pub fn user(&self, name: &str) -> anyhow::Result<SlurmUser> {
-        SlurmUser::new(&self.systems.slurm, name, self.run.slurm_token(name)?)
+        SlurmUser::new(&self.systems.slurm, self.run.release, name, self.run.slurm_token(name)?)
     }
 
     /// Ends every container.

@@ -1,4 +1,4 @@
-//! SLURM's REST API (26.05, v0.0.45) as one of its users asks it, by hand.
+//! SLURM's REST API as one of its users asks it, by hand.
 
 use anyhow::{Context as _, ensure};
 use clients::Service;
@@ -6,12 +6,16 @@ use clients::http::Http;
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
+use crate::containers::Release;
+
 /// A user of the cluster.
 #[derive(Clone)]
 pub struct SlurmUser {
     http: Http,
     /// slurmrestd's root URL.
     pub url: String,
+    /// The release, whose API version is spoken.
+    pub release: Release,
     /// The user's name.
     pub name: String,
     /// A token of the user.
@@ -23,13 +27,13 @@ impl SlurmUser {
     ///
     /// # Errors
     /// When an HTTP client cannot be made.
-    pub fn new(url: &str, name: &str, token: String) -> anyhow::Result<Self> {
+    pub fn new(url: &str, release: Release, name: &str, token: String) -> anyhow::Result<Self> {
         let http = Http::new(Service::Slurm)?;
-        Ok(Self { http, url: url.to_owned(), name: name.to_owned(), token })
+        Ok(Self { http, url: url.to_owned(), release, name: name.to_owned(), token })
     }
 
     fn to(&self, path: &str) -> String {
-        format!("{}/slurm/v0.0.45/{path}", self.url)
+        format!("{}/slurm/{}/{path}", self.url, self.release.version)
     }
 
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Value> {

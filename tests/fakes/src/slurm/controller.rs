@@ -2,16 +2,14 @@
 //!
 //! *Invariant*: a job starts only in a tick, on nodes that were open then.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::job::{Job, JobSeed};
 use super::node::{Node, NodeSeed, Slurmd, gpus, merge};
+use super::release::Release;
 
-/// A partition of 26.05.5.
-static RECORDED: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../recorded/partition.json")).unwrap_or_default());
+/// The reason that slurmctld gives to a node that went away, behind the one that it has.
+const WENT_AWAY: &str = "Not responding";
 
 /// How slurmctld is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,6 +57,7 @@ pub struct Registration {
 
 #[derive(Debug)]
 pub(super) struct Slurmctld {
+    pub(super) release: Release,
     pub(super) controller: Controller,
     pub(super) nodes: Vec<Node>,
     pub(super) partitions: Vec<PartitionSeed>,
@@ -97,11 +96,11 @@ impl Slurmctld {
         if completing {
             node.set("COMPLETING");
         }
-        node.show(if held { node.cpus } else { 0 }, unknown)
+        node.show(self.release, if held { node.cpus } else { 0 }, unknown)
     }
 
     pub(super) fn show_partition(&self, partition: &PartitionSeed) -> Value {
-        let mut shown = RECORDED.clone();
+        let mut shown = self.release.partition();
         let of = |n: &&Node| n.partitions.contains(&partition.name);
         let names: Vec<&str> = self.nodes.iter().filter(of).map(|n| n.name.as_str()).collect();
         let cpus: i64 = self.nodes.iter().filter(of).map(|n| n.cpus).sum();
@@ -111,9 +110,9 @@ impl Slurmctld {
             "nodes": {"allowed_allocation": "", "configured": names.join(","), "total": names.len()},
             "node_sets": partition.feature.as_deref().unwrap_or_default(),
             "flags": if first { json!(["DEFAULT"]) } else { json!([]) },
-            "cpus": {"task_binding": [], "total": cpus},
         });
         merge(&mut shown, ours);
+        shown["cpus"]["total"] = json!(cpus);
         shown["partition"]["state"] = json!([partition.state]);
         shown
     }
@@ -162,7 +161,7 @@ impl Slurmctld {
 
     /// A slurmd starts. Whether slurmctld took it.
     pub(super) fn register(&mut self, registration: &Registration) -> bool {
-        let now = self.now;
+        let (now, keeps) = (self.now, self.release.keeps_reasons());
         if self.node(&registration.node).is_none() && !self.define(registration) {
             return false;
         }
@@ -174,10 +173,12 @@ impl Slurmctld {
             node.clear("POWERED_DOWN");
             node.without_reason();
         }
-        // ReturnToService=1
-        if node.base == "UNKNOWN" || node.base == "DOWN" && node.reason == "Not responding" {
+        // ReturnToService=1, and only for a node that was closed for this alone
+        if node.base == "UNKNOWN" || node.base == "DOWN" && node.reason == WENT_AWAY {
             node.base = "IDLE".to_owned();
-            node.without_reason();
+            if !keeps {
+                node.without_reason();
+            }
         }
         let configured = node.gpus();
         let told = registration.conf.as_deref().and_then(|c| word(c, "Gres")).map_or(configured, gpus);
@@ -200,27 +201,30 @@ impl Slurmctld {
         if state == "DOWN" {
             return false;
         }
-        let list = |key| word(conf, key).unwrap_or_default().split(',').filter(|w| !w.is_empty());
-        let features: Vec<String> = list("Feature").chain(list("Features")).map(str::to_owned).collect();
-        let takes = |p: &&PartitionSeed| p.feature.as_ref().is_some_and(|f| features.contains(f));
-        let partitions = self.partitions.iter().filter(takes).map(|p| p.name.clone()).collect();
-        let mut seed = NodeSeed {
-            features: features.clone(),
-            gres: word(conf, "Gres").unwrap_or_default().to_owned(),
-            partitions,
-            ..NodeSeed::new(&registration.node).in_state(&["IDLE", "DYNAMIC_NORM"], "")
-        };
+        let mut seed = NodeSeed::new(&registration.node).in_state(&["IDLE", "DYNAMIC_NORM"], "");
         if state == "DRAIN" {
             seed.state.push(state);
             seed.reason = word(conf, "Reason").unwrap_or_default().to_owned();
         }
-        let mut node = Node::seeded(seed, self.now);
+        self.admit(seed, conf);
+        true
+    }
+
+    /// A dynamic node, its hardware and features as a line of slurm.conf says them; it is in every
+    /// partition that takes one of its features.
+    pub(super) fn admit(&mut self, seed: NodeSeed, conf: &str) {
+        let list = |key| word(conf, key).unwrap_or_default().split(',').filter(|w| !w.is_empty());
+        let features: Vec<String> = list("Feature").chain(list("Features")).map(str::to_owned).collect();
+        let takes = |p: &&PartitionSeed| p.feature.as_ref().is_some_and(|f| features.contains(f));
+        let partitions = self.partitions.iter().filter(takes).map(|p| p.name.clone()).collect();
+        let gres = word(conf, "Gres").unwrap_or_default().to_owned();
+        let mut node =
+            Node::seeded(NodeSeed { features: features.clone(), gres, partitions, ..seed }, self.now);
         let whole = |key| word(conf, key).and_then(|n| n.parse::<i64>().ok());
         node.cpus = whole("CPUs").unwrap_or(node.cpus);
         node.memory = whole("RealMemory").unwrap_or(node.memory);
         self.nodes.push(node);
         self.changed = self.now;
-        true
     }
 
     pub(super) fn tick(&mut self) {
@@ -261,9 +265,9 @@ impl Slurmctld {
                     }
                     if ticks >= down && node.base != "DOWN" {
                         node.base = "DOWN".to_owned();
-                        if node.reason.is_empty() {
-                            node.because("Not responding", "slurm", now);
-                        }
+                        let before = if node.reason.is_empty() { "" } else { " : " };
+                        let reason = format!("{}{before}{WENT_AWAY}", node.reason);
+                        node.because(&reason, "slurm", now);
                     }
                 }
             }
@@ -316,7 +320,7 @@ impl Slurmctld {
 }
 
 /// The value of a `Key=value` word.
-fn word<'a>(conf: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn word<'a>(conf: &'a str, key: &str) -> Option<&'a str> {
     let value = |w: &'a str| w.split_once('=').filter(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, v)| v);
     conf.split_whitespace().find_map(value)
 }

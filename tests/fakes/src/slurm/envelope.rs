@@ -1,8 +1,9 @@
-//! The envelope of every answer, as 26.05.5 writes it: pretty-printed, slashes escaped, `meta`,
-//! `errors` and `warnings` in each; an error closes the connection.
+//! The envelope of every answer: pretty-printed, slashes escaped, `meta`, `errors` and `warnings` in
+//! each; an error closes the connection.
 
 use serde_json::{Value, json};
 
+use super::release::Release;
 use crate::serve::Reply;
 
 /// One of slurmctld's or slurmrestd's errors: the HTTP status that 26.05 gives it, number and text.
@@ -28,6 +29,9 @@ pub(super) const RESERVATION: Wrong = Wrong(422, 2053, "Requested reservation is
 pub(super) const NO_DIRECTORY: Wrong =
     Wrong(422, 2063, "Job cannot be submitted without the current working directory specified.");
 pub(super) const NO_ENVIRONMENT: Wrong = Wrong(422, 2127, "Environment is missing in job");
+/// Without a text of its own: slurmctld could not read what it was sent.
+pub(super) const UNREADABLE: Wrong = Wrong(500, -1, "Unspecified error");
+pub(super) const EXISTS: Wrong = Wrong(422, 2168, "Node already exists in the node table");
 pub(super) const TRANSITION: Wrong = Wrong(422, 2180, "Invalid node state transition");
 pub(super) const POWER: Wrong = Wrong(422, 2187, "Invalid power action");
 pub(super) const QUERY: Wrong = Wrong(422, 9000, "Query empty or not RFC7320 compliant");
@@ -47,15 +51,45 @@ impl Operation {
     }
 
     /// It failed.
-    pub(super) fn failed(&self, wrong: Wrong) -> Reply {
+    pub(super) fn failed(&self, wrong: Wrong) -> Said {
         self.failed_after(Vec::new(), wrong)
     }
 
     /// It failed, and these errors came before; then the status is 500, as seen.
-    pub(super) fn failed_after(&self, mut errors: Vec<Value>, wrong: Wrong) -> Reply {
-        let status = if errors.is_empty() { wrong.0 } else { 500 };
-        errors.push(error(&self.description, wrong.1, wrong.2, self.source));
-        reply(status, self.remains.clone(), errors, Vec::new())
+    pub(super) fn failed_after(&self, before: Vec<Value>, wrong: Wrong) -> Said {
+        Said::Failed { operation: self.clone(), before, wrong }
+    }
+}
+
+/// An answer, before a release writes it.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// Without an envelope.
+    Bare(Reply),
+    /// It was done.
+    Done { body: Value, warnings: Vec<Value> },
+    /// It was not.
+    Failed { operation: Operation, before: Vec<Value>, wrong: Wrong },
+}
+
+impl Said {
+    /// As this release writes it.
+    pub(super) fn written(self, release: Release) -> Reply {
+        let (status, mut body, errors, warnings) = match self {
+            Self::Bare(reply) => return reply,
+            Self::Done { body, warnings } => (200, body, Vec::new(), warnings),
+            Self::Failed { operation, before: mut errors, wrong } => {
+                let Wrong(status, number, text) = release.says(wrong);
+                let status = if errors.is_empty() { status } else { 500 };
+                errors.push(error(&operation.description, number, text, operation.source));
+                (status, operation.remains, errors, Vec::new())
+            }
+        };
+        body["meta"] = release.meta();
+        body["errors"] = Value::Array(errors);
+        body["warnings"] = Value::Array(warnings);
+        let reply = Reply { body: pretty(&body).into_bytes(), ..Reply::empty(status) };
+        closing(reply.with("content-type", "application/json"))
     }
 }
 
@@ -85,37 +119,14 @@ pub(super) fn unknown_field(key: &str, value: &Value, parser: &str, at: &str) ->
 }
 
 /// It was done.
-pub(super) fn done(body: Value, warnings: Vec<Value>) -> Reply {
-    reply(200, body, Vec::new(), warnings)
+pub(super) fn done(body: Value, warnings: Vec<Value>) -> Said {
+    Said::Done { body, warnings }
 }
 
 /// The body is a list.
-pub(super) fn no_dictionary() -> Reply {
-    let text = "Data parser expected a dictionary or object";
-    let error = error("Rejecting list when dictionary expected", 9209, text, "#/");
-    reply(500, json!({}), vec![error], Vec::new())
-}
-
-fn reply(status: u16, mut body: Value, errors: Vec<Value>, warnings: Vec<Value>) -> Reply {
-    body["meta"] = json!({
-        "plugin": {
-            "type": "openapi/slurmctld",
-            "name": "Slurm OpenAPI slurmctld",
-            "data_parser": "data_parser/v0.0.45",
-            "accounting_storage": "",
-        },
-        "client": {"source": "127.0.0.1:6820(fd:9)", "user": "root", "group": "root"},
-        "command": [],
-        "slurm": {
-            "version": {"major": "26", "micro": "5", "minor": "05"},
-            "release": "26.05.5",
-            "cluster": "lab",
-        },
-    });
-    body["errors"] = Value::Array(errors);
-    body["warnings"] = Value::Array(warnings);
-    let reply = Reply { body: pretty(&body).into_bytes(), ..Reply::empty(status) };
-    closing(reply.with("content-type", "application/json"))
+pub(super) fn no_dictionary() -> Said {
+    let wrong = Wrong(500, 9209, "Data parser expected a dictionary or object");
+    Operation::new("Rejecting list when dictionary expected", "#/").failed(wrong)
 }
 
 fn pretty(body: &Value) -> String {
@@ -128,8 +139,8 @@ pub(super) fn closing(reply: Reply) -> Reply {
 }
 
 /// Refused before anything was looked at: plain text.
-pub(super) fn refused(status: u16, text: &str) -> Reply {
-    closing(Reply::text(status, text))
+pub(super) fn refused(status: u16, text: &str) -> Said {
+    Said::Bare(closing(Reply::text(status, text)))
 }
 
 /// SLURM's number that is set.

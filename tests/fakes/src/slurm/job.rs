@@ -1,15 +1,10 @@
 //! Jobs: submitted, scheduled, finished; one holds its nodes whole.
 
-use std::sync::LazyLock;
-
 use serde_json::{Value, json};
 
 use super::envelope::number;
 use super::node::merge;
-
-/// A running job of 26.05.5.
-static RECORDED: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../recorded/job.json")).unwrap_or_default());
+use super::release::Release;
 
 /// A job that runs from the start, until [`Slurmrestd::finish`](super::Slurmrestd::finish).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,8 +82,8 @@ impl Job {
         (self.state, self.reason, self.nodes, self.started) = ("RUNNING", "None", nodes, now);
     }
 
-    pub(super) fn show(&self) -> Value {
-        let mut job = RECORDED.clone();
+    pub(super) fn show(&self, release: Release) -> Value {
+        let mut job = release.job();
         let mut state = vec![self.state];
         if self.completing {
             state.push("COMPLETING");
@@ -132,7 +127,9 @@ impl Job {
             "last_sched_evaluation": number(self.started.max(self.submitted)),
         });
         merge(&mut job, ours);
-        job["step_id"]["job_id"] = number(self.id);
+        if let Some(step) = job.get_mut("step_id") {
+            step["job_id"] = number(self.id);
+        }
         if self.nodes.is_empty() {
             job["job_resources"] = json!({});
         } else {

@@ -1,13 +1,15 @@
-//! slurmrestd 26.05.5, API v0.0.45, with slurmctld behind it.
+//! slurmrestd 26.05.5, API v0.0.45, or 24.11.5, API v0.0.42, with slurmctld behind it.
 //!
-//! Not imitated, and said so with 501 where it is asked for: reservations, nodes made by REST, power
-//! saving, FUTURE, cancelling jobs. MIXED does not happen: a job takes its nodes whole.
+//! Not imitated, and said so with 501 where it is asked for: reservations, power saving, FUTURE,
+//! cancelling jobs. MIXED does not happen: a job takes its nodes whole.
 
 mod auth;
 mod controller;
 mod envelope;
 mod job;
+mod make;
 mod node;
+mod release;
 mod route;
 mod submit;
 mod update;
@@ -26,10 +28,13 @@ pub use controller::{Controller, PartitionSeed, Registration};
 pub use job::JobSeed;
 pub use node::NodeSeed;
 use node::{Node, Slurmd};
+pub use release::Release;
 
 /// What a cluster starts with. The default is the test image's: no nodes, one partition.
 #[derive(Debug, Clone)]
 pub struct SlurmOptions {
+    /// Which release it is.
+    pub release: Release,
     /// The HS256 key of its tokens.
     pub jwt_key: Vec<u8>,
     /// Users who may change nodes, and be anybody.
@@ -51,6 +56,7 @@ pub struct SlurmOptions {
 impl Default for SlurmOptions {
     fn default() -> Self {
         Self {
+            release: Release::default(),
             jwt_key: b"the key of a fake slurmctld, 32+".to_vec(),
             admins: vec!["root".to_owned(), "slurm".to_owned()],
             nodes: Vec::new(),
@@ -93,6 +99,7 @@ impl Slurmrestd {
     pub(crate) async fn start_on(wire: Wire, options: SlurmOptions) -> io::Result<Self> {
         let (listener, url) = serve::listen().await?;
         let mut ctld = Slurmctld {
+            release: options.release,
             controller: Controller::Up,
             nodes: Vec::new(),
             partitions: options.partitions.clone(),
@@ -213,7 +220,8 @@ impl Slurmrestd {
     /// A job, as the API would show it.
     #[must_use]
     pub fn job(&self, id: i64) -> Option<Value> {
-        lock(&self.ctld).jobs.iter().find(|j| j.id == id).map(job::Job::show)
+        let ctld = lock(&self.ctld);
+        ctld.jobs.iter().find(|j| j.id == id).map(|job| job.show(ctld.release))
     }
 }
 

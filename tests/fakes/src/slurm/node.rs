@@ -1,15 +1,11 @@
 //! Nodes: what slurmctld keeps of one, and how it shows it.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use super::envelope::number;
-
-/// A node of 26.05.5, as it was recorded; what a node says of itself goes over it.
-static RECORDED: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../recorded/node.json")).unwrap_or_default());
+use super::release::Release;
 
 /// The order in which 26.05 writes flags, as far as it was seen.
 const ORDER: [&str; 19] = [
@@ -158,6 +154,11 @@ impl Node {
         self.has("DYNAMIC_NORM")
     }
 
+    /// It takes no job, and its reason says why.
+    pub(super) fn is_closed(&self) -> bool {
+        self.base == "DOWN" || self.has("DRAIN") || self.has("FAIL")
+    }
+
     /// A job may be started on it.
     pub(super) fn is_open(&self) -> bool {
         let closed = [
@@ -195,8 +196,8 @@ impl Node {
 
     /// As slurmctld shows it while so many of its CPUs are allocated. `unknown`: slurmctld has just
     /// started, and has not heard of any node yet.
-    pub(super) fn show(&self, allocated: i64, unknown: bool) -> Value {
-        let mut node = RECORDED.clone();
+    pub(super) fn show(&self, release: Release, allocated: i64, unknown: bool) -> Value {
+        let mut node = release.node();
         let base = match self.base.as_str() {
             _ if unknown && self.base != "DOWN" => "UNKNOWN",
             "IDLE" if allocated > 0 => "ALLOCATED",
@@ -214,7 +215,7 @@ impl Node {
             "hostname": self.name,
             "state": state,
             "reason": self.reason,
-            "reason_set_by_user": self.reason_by,
+            "reason_set_by_user": if self.reason.is_empty() { release.nobody() } else { &self.reason_by },
             "reason_changed_at": number(self.reason_at),
             "extra": self.extra,
             "comment": self.comment,
@@ -238,10 +239,14 @@ impl Node {
     }
 }
 
-/// Every key of `ours` goes over the same of `recorded`.
+/// Every key of `ours` goes over the same of `recorded`; one that was not recorded is not of this
+/// release.
 pub(super) fn merge(recorded: &mut Value, ours: Value) {
-    if let (Value::Object(recorded), Value::Object(ours)) = (recorded, ours) {
-        recorded.extend(ours);
+    let Value::Object(ours) = ours else { return };
+    for (key, value) in ours {
+        if let Some(place) = recorded.get_mut(key) {
+            *place = value;
+        }
     }
 }
 
@@ -261,17 +266,21 @@ mod tests {
 
     #[test]
     fn shown_as_recorded() {
-        let mut node = Node::seeded(NodeSeed::new("n1"), 1_796_009_661);
-        node.partitions.push("burnin".to_owned());
-        let mut shown = node.show(0, false);
-        shown["hostname"] = json!("ctl-sid");
-        assert_eq!(shown, *RECORDED);
+        for (release, at, host) in
+            [(Release::V24_11, 1_796_009_660, "ctl-trixie"), (Release::V26_05, 1_796_009_661, "ctl-sid")]
+        {
+            let mut node = Node::seeded(NodeSeed::new("n1"), at);
+            node.partitions.push("burnin".to_owned());
+            let mut shown = node.show(release, 0, false);
+            shown["hostname"] = json!(host);
+            assert_eq!(shown, release.node());
+        }
     }
 
     #[test]
     fn flags_in_the_order_of_26_05() {
         let seed = NodeSeed::new("n").in_state(&["IDLE", "DYNAMIC_NORM", "INVALID_REG", "DRAIN"], "x");
-        let shown = Node::seeded(seed, 1).show(4, false);
+        let shown = Node::seeded(seed, 1).show(Release::V26_05, 4, false);
         assert_eq!(shown["state"], json!(["ALLOCATED", "DRAIN", "INVALID_REG", "DYNAMIC_NORM"]));
         assert_eq!((gpus("gpu:h100:4(S:0-1),mps:100"), gpus("")), (4, 0));
     }

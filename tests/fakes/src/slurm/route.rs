@@ -6,24 +6,25 @@ use super::SlurmOptions;
 use super::auth::{Caller, caller};
 use super::controller::{Controller, Slurmctld};
 use super::envelope::{
-    self, AUTHENTICATION, BUSY, JOB, NO_CONTROLLER, NO_ERROR, NODE, Operation, STATE, TIMED_OUT, USER, done,
-    error, number, refused, unknown_field,
+    self, AUTHENTICATION, BUSY, JOB, NO_CONTROLLER, NO_ERROR, NODE, Operation, STATE, Said, TIMED_OUT,
+    UNREADABLE, USER, done, error, number, refused, unknown_field,
 };
-use super::{submit, update};
+use super::release::Release;
+use super::{make, submit, update};
 use crate::serve::{Call, Reply};
 
 /// Paths of the real one that are not imitated.
-const NOT_HERE: [&str; 8] =
-    ["diag", "licenses", "new", "partition", "reconfigure", "reservation", "reservations", "shares"];
+const NOT_HERE: [&str; 7] =
+    ["diag", "licenses", "partition", "reconfigure", "reservation", "reservations", "shares"];
 /// Methods of the real one that are not imitated, on paths that are.
 const NOT_DONE: [(&str, &str); 5] =
     [("POST", "nodes"), ("POST", "partitions"), ("DELETE", "jobs"), ("POST", "job"), ("DELETE", "job")];
-/// Of a path, a version or a method that is not served.
-const NO_URL: &str = "Unable to find requested URL endpoint. Please query the '/openapi/v3' endpoint or visit \
-                      'https://slurm.schedmd.com/rest_api.html' for the OpenAPI specification which includes a \
-                      list of all possible slurmrestd endpoints.";
-
 pub(super) fn answer(ctld: &mut Slurmctld, options: &SlurmOptions, call: &Call) -> Reply {
+    said(ctld, options, call).written(options.release)
+}
+
+fn said(ctld: &mut Slurmctld, options: &SlurmOptions, call: &Call) -> Said {
+    let release = options.release;
     if call.header("transfer-encoding").is_some() {
         // its own spelling
         return refused(406, "Invalid HTTP Tranfser-Encoding header");
@@ -35,29 +36,33 @@ pub(super) fn answer(ctld: &mut Slurmctld, options: &SlurmOptions, call: &Call) 
     };
     let segments = call.segments();
     let path: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let ["slurm", "v0.0.45", path @ ..] = path.as_slice() else {
-        return refused(404, NO_URL);
+    let path = match path.as_slice() {
+        ["slurm", version, path @ ..] if *version == release.version() => path,
+        _ => return refused(404, release.no_url()),
     };
-    let Some(operation) = operation(&call.method, path) else { return unserved(&call.method, path) };
+    let Some(operation) = operation(release, &call.method, path) else {
+        return unserved(release, &call.method, path);
+    };
     let accepts = call.header("accept").unwrap_or("*/*");
     if !accepts.contains("application/json") && !accepts.contains("*/*") {
-        return refused(415, "HTTP Accept header content type is unknown or unsupported");
+        return refused(415, release.unaccepted());
     }
     if !call.body.is_empty() && call.header("content-type") != Some("application/json") {
-        return refused(415, "MIME type is unknown to any loaded plugins");
+        let (status, text) = release.unknown_type();
+        return refused(status, text);
     }
     let body = match call.body.len() {
         0 => json!({}),
         _ => match serde_json::from_slice(&call.body) {
             Ok(body) => body,
-            Err(_) => return refused(400, "Failure during parsing"),
+            Err(_) => return refused(400, release.unparsed()),
         },
     };
     if body.is_array() {
         return envelope::no_dictionary();
     }
     if let ["ping"] = path {
-        return ping(ctld.controller);
+        return ping(release, ctld.controller);
     }
     match (ctld.controller, user) {
         (Controller::Down, _) => operation.failed(NO_CONTROLLER),
@@ -68,7 +73,7 @@ pub(super) fn answer(ctld: &mut Slurmctld, options: &SlurmOptions, call: &Call) 
 }
 
 /// What a method and path are for; none is a path that is not served.
-fn operation(method: &str, path: &[&str]) -> Option<Operation> {
+fn operation(release: Release, method: &str, path: &[&str]) -> Option<Operation> {
     let lists = json!({"jobs": [], "last_backfill": number(0), "last_update": number(0)});
     Some(match (method, path) {
         ("GET", ["ping"]) => Operation::new("", "op_handler_ping"),
@@ -87,36 +92,28 @@ fn operation(method: &str, path: &[&str]) -> Option<Operation> {
             ..Operation::new(format!("Unable to query JobId={id}"), "_handle_job_get")
         },
         ("POST", ["job", "submit"]) => submit::operation(),
+        ("POST", ["new", "node"]) if release.makes_nodes() => make::operation(),
         _ => return None,
     })
 }
 
-fn unserved(method: &str, path: &[&str]) -> Reply {
+fn unserved(release: Release, method: &str, path: &[&str]) -> Said {
     match path {
         [first, ..] if NOT_HERE.contains(first) || NOT_DONE.contains(&(method, first)) => {
             refused(501, "fakes: this path is not imitated")
         }
-        _ => refused(404, NO_URL),
+        _ => refused(404, release.no_url()),
     }
 }
 
-/// Always 200, with any token: it says whether slurmctld answers, on v0.0.45 in `responding` (the
-/// `pinged` of older versions is gone: images, README).
-fn ping(controller: Controller) -> Reply {
-    let up = matches!(controller, Controller::Up | Controller::Restarting(_));
-    let status = match controller {
-        Controller::Up | Controller::Restarting(_) => NO_ERROR.2,
-        Controller::Down => NO_CONTROLLER.2,
-        Controller::Hung => TIMED_OUT.2,
+/// Always 200, with any token: it says whether slurmctld answers.
+fn ping(release: Release, controller: Controller) -> Said {
+    let (up, status) = match controller {
+        Controller::Up | Controller::Restarting(_) => (true, NO_ERROR.2),
+        Controller::Down => (false, NO_CONTROLLER.2),
+        Controller::Hung => (false, TIMED_OUT.2),
     };
-    let ping = json!({
-        "hostname": "ctl",
-        "responding": up,
-        "latency": 452,
-        "primary": true,
-        "status": status,
-    });
-    done(json!({"pings": [ping]}), Vec::new())
+    done(json!({"pings": [release.ping(up, status)]}), Vec::new())
 }
 
 struct Asked<'a> {
@@ -128,7 +125,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn perform(self, path: &[&str], body: &Value) -> Reply {
+    fn perform(self, path: &[&str], body: &Value) -> Said {
         let method = self.call.method.as_str();
         match (method, path) {
             ("GET", ["nodes"]) => self.list("nodes", "NODES", |ctld| {
@@ -138,13 +135,17 @@ impl Asked<'_> {
                 ctld.partitions.iter().map(|p| ctld.show_partition(p)).collect()
             }),
             ("GET", ["jobs"]) => {
-                self.list("jobs", "JOB_INFO", |ctld| ctld.jobs.iter().map(super::job::Job::show).collect())
+                self.list("jobs", "JOB_INFO", |ctld| ctld.jobs.iter().map(|j| j.show(ctld.release)).collect())
             }
             ("GET", ["node", name]) => match self.ctld.node(name).filter(|n| n.base != "FUTURE") {
                 Some(node) => {
-                    let body =
-                        json!({"nodes": [self.ctld.show(node)], "last_update": number(self.ctld.changed)});
-                    done(body, Vec::new())
+                    let mut shown = self.ctld.show(node);
+                    if let Some(first) = self.ctld.nodes.first()
+                        && self.options.release.tells_firsts_partitions()
+                    {
+                        shown["partitions"] = json!(first.partitions);
+                    }
+                    done(json!({"nodes": [shown], "last_update": number(self.ctld.changed)}), Vec::new())
                 }
                 None => self.operation.failed(NO_ERROR),
             },
@@ -152,7 +153,7 @@ impl Asked<'_> {
                 Some(job) => {
                     let changed = number(self.ctld.changed);
                     done(
-                        json!({"jobs": [job.show()], "last_backfill": changed, "last_update": changed}),
+                        json!({"jobs": [job.show(self.options.release)], "last_backfill": changed, "last_update": changed}),
                         Vec::new(),
                     )
                 }
@@ -160,10 +161,14 @@ impl Asked<'_> {
             },
             ("POST", ["node", name]) => {
                 let admin = self.is_admin().then_some(self.user.as_str());
-                let now = self.ctld.now;
-                update::update(self.ctld.node_mut(name), name, body, admin, now)
+                let at = (self.options.release, self.ctld.now);
+                update::update(self.ctld.node_mut(name), name, body, admin, at)
             }
             ("DELETE", ["node", name]) => self.delete(name),
+            ("POST", ["new", "node"]) => {
+                let admin = self.is_admin();
+                make::make(self.ctld, body, admin)
+            }
             _ => submit::submit(self.ctld, body, &self.user, self.options.job_ticks),
         }
     }
@@ -172,13 +177,17 @@ impl Asked<'_> {
         self.options.admins.contains(&self.user)
     }
 
-    fn list(&self, key: &str, parser: &str, show: impl Fn(&Slurmctld) -> Vec<Value>) -> Reply {
+    fn list(&self, key: &str, parser: &str, show: impl Fn(&Slurmctld) -> Vec<Value>) -> Said {
         let mut warnings = Vec::new();
         for (name, value) in self.call.pairs() {
             match name.as_str() {
                 "flags" => {}
                 "update_time" => match value.parse::<i64>() {
-                    Ok(since) if since >= self.ctld.changed => return Reply::empty(304),
+                    Ok(since) if since >= self.ctld.changed => return Said::Bare(Reply::empty(304)),
+                    Ok(_) if key == "nodes" && self.options.release.fails_lists_by_time() => {
+                        return Operation::new("Unable to query partitions", "_dump_nodes")
+                            .failed(UNREADABLE);
+                    }
                     Ok(_) => {}
                     Err(_) => return self.bad_time(&value),
                 },
@@ -201,14 +210,14 @@ impl Asked<'_> {
         done(body, warnings)
     }
 
-    fn bad_time(&self, value: &str) -> Reply {
+    fn bad_time(&self, value: &str) -> Said {
         let text = format!("Parsing of {value} for timestamp failed");
         let first = error(&text, 9202, "Unable to convert Data type", "#/update_time/");
         Operation::new("Rejecting request. Failure parsing query.", self.operation.source)
             .failed_after(vec![first], envelope::QUERY)
     }
 
-    fn delete(self, name: &str) -> Reply {
+    fn delete(self, name: &str) -> Said {
         if !self.is_admin() {
             return self.operation.failed(USER);
         }

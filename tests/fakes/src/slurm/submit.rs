@@ -1,14 +1,13 @@
-//! `POST job/submit`: what 26.05 wants, what it ignores, what it refuses.
+//! `POST job/submit`: what it wants, what it ignores, what it refuses.
 
 use serde_json::{Value, json};
 
 use super::controller::Slurmctld;
 use super::envelope::{
     FEATURE, NO_DIRECTORY, NO_ENVIRONMENT, NODE, NOT_IN_PARTITION, Operation, PARTITION, QUERY, RESERVATION,
-    Wrong, done, unknown_field, warning,
+    Said, Wrong, done, unknown_field, warning,
 };
 use super::job::Job;
-use crate::serve::Reply;
 
 /// The keys of a job that are known; of the others there is a warning.
 const KNOWN: [&str; 36] = [
@@ -54,7 +53,7 @@ pub(super) fn operation() -> Operation {
     Operation::new("Batch job submission failed", "slurm_submit_batch_job()")
 }
 
-pub(super) fn submit(ctld: &mut Slurmctld, body: &Value, user: &str, ticks: Option<u64>) -> Reply {
+pub(super) fn submit(ctld: &mut Slurmctld, body: &Value, user: &str, ticks: Option<u64>) -> Said {
     let empty = serde_json::Map::new();
     let job = body.get("job").and_then(Value::as_object).unwrap_or(&empty);
     let script = body.get("script").or_else(|| job.get("script")).and_then(Value::as_str);

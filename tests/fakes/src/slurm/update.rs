@@ -1,4 +1,4 @@
-//! `POST node/{name}`: what can be changed, and how 26.05 refuses.
+//! `POST node/{name}`: what can be changed, and how it is refused.
 //!
 //! *Invariant*: as in slurmctld, texts and features are changed before the state is looked at, so a
 //! refused state leaves them changed.
@@ -6,10 +6,10 @@
 use serde_json::Value;
 
 use super::envelope::{
-    NODE, NOT_SUBSET, Operation, POWER, TRANSITION, USER, Wrong, done, error, unknown_field, warning,
+    NODE, NOT_SUBSET, Operation, POWER, Said, TRANSITION, USER, Wrong, done, error, unknown_field, warning,
 };
 use super::node::{Node, Slurmd};
-use crate::serve::Reply;
+use super::release::Release;
 
 /// Keys of the real one that are not imitated.
 const NOT_HERE: [&str; 9] = [
@@ -44,8 +44,8 @@ pub(super) fn update(
     name: &str,
     body: &Value,
     user: Option<&str>,
-    now: i64,
-) -> Reply {
+    (release, now): (Release, i64),
+) -> Said {
     let operation = Operation::new(format!("Failure to update node {name}"), "_update_node");
     let empty = serde_json::Map::new();
     let keys = body.as_object().unwrap_or(&empty);
@@ -69,9 +69,15 @@ pub(super) fn update(
             _ => warnings.push(unknown_field(key, value, "UPDATE_NODE_MSG", "#/")),
         }
     }
-    let changed = texts(node, body, user, now)
-        .and_then(|()| features(node, body, &mut warnings))
-        .and_then(|()| state(node, &words, errors.is_empty()));
+    let closes = words.iter().any(|w| ["DRAIN", "DOWN", "FAIL"].contains(&w.as_str()));
+    texts(node, body);
+    if let Some(reason) = body.get("reason").and_then(Value::as_str)
+        && (release.keeps_reasons() || closes || node.is_closed())
+    {
+        node.because(reason, user, now);
+    }
+    let changed = features(node, body, &mut warnings)
+        .and_then(|()| state(node, &words, errors.is_empty(), release.keeps_reasons()));
     match changed {
         Ok(()) => done(serde_json::json!({}), warnings),
         Err(wrong) => operation.failed_after(errors, wrong),
@@ -96,7 +102,7 @@ fn state_words(state: Option<&Value>) -> (Vec<String>, Vec<Value>) {
     (list.into_iter().map(|w| w.to_ascii_uppercase()).collect(), errors)
 }
 
-fn texts(node: &mut Node, body: &Value, user: &str, now: i64) -> Result<(), Wrong> {
+fn texts(node: &mut Node, body: &Value) {
     let text = |key: &str| body.get(key).and_then(Value::as_str);
     if let Some(extra) = text("extra") {
         extra.clone_into(&mut node.extra);
@@ -104,13 +110,9 @@ fn texts(node: &mut Node, body: &Value, user: &str, now: i64) -> Result<(), Wron
     if let Some(comment) = text("comment") {
         comment.clone_into(&mut node.comment);
     }
-    if let Some(reason) = text("reason") {
-        node.because(reason, user, now);
-    }
-    Ok(())
 }
 
-/// A string where 26.05 expects a list.
+/// A string where a list is expected.
 fn no_list(key: &str, text: &str) -> Value {
     let seen =
         "Expected OpenAPI type=array (Slurm type=list) but got OpenAPI type=string (Slurm type=string)";
@@ -146,7 +148,7 @@ fn features(node: &mut Node, body: &Value, warnings: &mut Vec<Value>) -> Result<
     Ok(())
 }
 
-fn state(node: &mut Node, words: &[String], readable: bool) -> Result<(), Wrong> {
+fn state(node: &mut Node, words: &[String], readable: bool, keeps_reason: bool) -> Result<(), Wrong> {
     let word = match words {
         [] if readable => return Ok(()),
         [word] if readable => word.as_str(),
@@ -177,7 +179,9 @@ fn state(node: &mut Node, words: &[String], readable: bool) -> Result<(), Wrong>
             }
             node.clear("DRAIN");
             node.clear("FAIL");
-            node.without_reason();
+            if !keeps_reason {
+                node.without_reason();
+            }
         }
         _ => return Err(POWER),
     }

@@ -10,6 +10,7 @@ mod cloud_servers;
 mod slurm_auth;
 mod slurm_jobs;
 mod slurm_nodes;
+mod slurm_release;
 mod wire;
 mod world;
 

@@ -106,7 +106,7 @@ async fn a_machine_whose_server_is_deleted_falls_silent() {
     world.ticks(2);
     assert_eq!(
         (world.slurm.state("gpu-001").as_str(), reason(&world).as_str()),
-        ("DOWN+DRAIN+NOT_RESPONDING+DYNAMIC_NORM", "fleet:registering")
+        ("DOWN+DRAIN+NOT_RESPONDING+DYNAMIC_NORM", "fleet:registering : Not responding")
     );
 }
 

@@ -1,12 +1,12 @@
 //! What our clients count on in slurmrestd, as it happens to one node.
 
 use clients::Kind;
-use clients::slurm::{NodeUpdate, SetState, Slurm, Token};
+use clients::slurm::{Node, NodeUpdate, SetState, Slurm, Token};
 use model::NodeName;
 use reqwest::Method;
 use serde_json::json;
 
-use super::{CEILING, Subject};
+use super::{CEILING, Subject, gone, make};
 use crate::contract::Got;
 use crate::wait::eventually;
 
@@ -21,6 +21,8 @@ pub(super) async fn holds(s: &Subject) {
     what_is_refused(s).await;
     it_opens(s).await;
     a_job_holds_it(s).await;
+    gone::it_goes_away(s).await;
+    make::a_node_is_made(s).await;
 }
 
 fn c1() -> NodeName {
@@ -31,16 +33,16 @@ async fn who_asks(s: &Subject) {
     let found = &s.findings;
     let got = s.get("ping").await;
     found.answer("ping", &got, &got.errors(), &(200, Some(vec![])));
-    found.whole("slurm_ping", &got.json());
+    s.whole("ping", &got.json());
     found.answer("ping", &got, &got.json()["pings"][0]["responding"], &json!(true));
 
-    let nobody = s.http.get(format!("{}/slurm/v0.0.45/nodes", s.url));
+    let nobody = s.http.get(format!("{}/slurm/{}", s.url, s.at("nodes")));
     let got = Got::of(nobody).await;
     found.answer("no token", &got, &got.errors(), &(401, None));
 
-    let got = Got::of(s.request(Method::GET, "v0.0.45/nodes", "garbage")).await;
+    let got = Got::of(s.request(Method::GET, &s.at("nodes"), "garbage")).await;
     found.answer("a garbage token", &got, &got.errors(), &(511, Some(vec![1007])));
-    let got = Got::of(s.request(Method::GET, "v0.0.45/nodes", &s.alice)).await;
+    let got = Got::of(s.request(Method::GET, &s.at("nodes"), &s.alice)).await;
     found.answer("alice's token under root's name", &got, &got.errors(), &(511, Some(vec![1007])));
 
     let client = Slurm::new(
@@ -55,30 +57,33 @@ async fn who_asks(s: &Subject) {
 /// Refused by slurmrestd itself, in plain text.
 async fn what_cannot_be_read(s: &Subject) {
     let found = &s.findings;
-    const URL: &str = "Unable to find requested URL endpoint. ";
-    const TYPE: &str = "MIME type is unknown to any loaded plugins";
-    const BROKEN: &str = "Failure during parsing";
+    let (no_url, unparsed) = (s.release.no_url, s.release.unparsed);
+    let (unknown, unknown_type) = s.release.unknown_type;
     let json = "application/json";
     let with_charset = "application/json; charset=utf-8";
     for (what, method, path, content, body, status, text) in [
-        ("a version", "GET", "v0.0.1/ping", json, "", 404, URL),
-        ("a path", "GET", "v0.0.45/bogus", json, "", 404, URL),
-        ("a method of a node", "PUT", "v0.0.45/node/c1", json, "", 404, URL),
-        ("a method of the nodes", "DELETE", "v0.0.45/nodes", json, "", 404, URL),
-        ("a charset", "POST", "v0.0.45/node/c1", with_charset, "{}", 415, TYPE),
-        ("a text", "POST", "v0.0.45/node/c1", "text/plain", "{}", 415, TYPE),
-        ("half a body", "POST", "v0.0.45/node/c1", json, "{\"reason\":", 400, BROKEN),
-        ("no JSON", "POST", "v0.0.45/node/c1", json, "x", 400, BROKEN),
+        ("a version", "GET", "../v0.0.1/ping", json, "", 404, no_url),
+        ("a path", "GET", "bogus", json, "", 404, no_url),
+        ("a method of a node", "PUT", "node/c1", json, "", 404, no_url),
+        ("a method of the nodes", "DELETE", "nodes", json, "", 404, no_url),
+        ("a charset", "POST", "node/c1", with_charset, "{}", unknown, unknown_type),
+        ("a text", "POST", "node/c1", "text/plain", "{}", unknown, unknown_type),
+        ("half a body", "POST", "node/c1", json, "{\"reason\":", 400, unparsed),
+        ("no JSON", "POST", "node/c1", json, "x", 400, unparsed),
     ] {
-        let request = s.request(method.parse().unwrap(), path, &s.root).header("Content-Type", content);
+        let path = match path.strip_prefix("../") {
+            Some(above) => above.to_owned(),
+            None => s.at(path),
+        };
+        let request = s.request(method.parse().unwrap(), &path, &s.root).header("Content-Type", content);
         let got = Got::of(request.body(body)).await;
         let seen = (got.errors(), got.text.starts_with(text));
         found.answer(&format!("not read: {what}"), &got, &seen, &((status, None), true));
     }
-    let html = s.request(Method::GET, "v0.0.45/ping", &s.root).header("Accept", "text/html");
+    let html = s.request(Method::GET, &s.at("ping"), &s.root).header("Accept", "text/html");
     let got = Got::of(html).await;
-    let text = "HTTP Accept header content type is unknown or unsupported";
-    found.answer("not read: Accept", &got, &(got.status, got.text.as_str()), &(415, text));
+    let expected = (415, s.release.unaccepted);
+    found.answer("not read: Accept", &got, &(got.status, got.text.as_str()), &expected);
     let got = s.post("node/c1", &json!([])).await;
     found.answer("not read: a list", &got, &got.errors(), &(500, Some(vec![9209])));
     let got = s.get("nodes?update_time=abc").await;
@@ -99,7 +104,7 @@ async fn what_is_not_there(s: &Subject) {
     let got = s.get("job/999999").await;
     found.answer("an unknown job", &got, &got.errors(), &(404, Some(vec![2017])));
     let got = s.post("node/nosuch", &json!({"state": ["DRAIN"], "reason": "x"})).await;
-    found.answer("a change of an unknown node", &got, &got.errors(), &(422, Some(vec![2018])));
+    found.answer("a change of an unknown node", &got, &got.errors(), &(s.release.refused, Some(vec![2018])));
 
     let nosuch = NodeName::parse("nosuch").unwrap();
     found.same("our client: an unknown node", &s.client("root").node(&nosuch).await.unwrap(), &None);
@@ -123,13 +128,14 @@ async fn what_is_not_there(s: &Subject) {
 
 async fn what_is_no_job(s: &Subject) {
     let job = json!({"name": "x", "environment": ["A=b"], "current_working_directory": "/tmp"});
-    for (what, script, over, number) in [
-        ("no script", "", json!({}), 9000),
-        ("no environment", "#!/bin/sh\n", json!({"environment": null}), 2127),
-        ("no directory", "#!/bin/sh\n", json!({"current_working_directory": null}), 2063),
-        ("no such partition", "#!/bin/sh\n", json!({"partition": "nosuch"}), 2000),
-        ("no such node", "#!/bin/sh\n", json!({"required_nodes": ["nosuch"]}), 2018),
-        ("no such feature", "#!/bin/sh\n", json!({"constraints": "nosuch"}), 2029),
+    let (script, refused) = ("#!/bin/sh\n", s.release.refused);
+    for (what, script, over, status, number) in [
+        ("no script", "", json!({}), 422, 9000),
+        ("no environment", script, json!({"environment": null}), refused, s.release.no_environment),
+        ("no directory", script, json!({"current_working_directory": null}), refused, 2063),
+        ("no such partition", script, json!({"partition": "nosuch"}), refused, 2000),
+        ("no such node", script, json!({"required_nodes": ["nosuch"]}), refused, 2018),
+        ("no such feature", script, json!({"constraints": "nosuch"}), refused, 2029),
     ] {
         let mut job = job.clone();
         for (key, value) in over.as_object().unwrap() {
@@ -137,14 +143,14 @@ async fn what_is_no_job(s: &Subject) {
         }
         job.as_object_mut().unwrap().retain(|_, value| !value.is_null());
         let got = s.post("job/submit", &json!({"script": script, "job": job})).await;
-        s.findings.answer(what, &got, &got.errors(), &(422, Some(vec![number])));
+        s.findings.answer(what, &got, &got.errors(), &(status, Some(vec![number])));
     }
 }
 
 async fn a_node_that_registers_closed(s: &Subject) {
     let found = &s.findings;
     let node = s.until(&["IDLE", "DRAIN", "DYNAMIC_NORM"]).await;
-    found.whole("slurm_node", &node);
+    s.whole("node", &node);
     let fields = [
         ("name", json!("c1")),
         ("hostname", json!("c1")),
@@ -170,11 +176,17 @@ async fn a_node_that_registers_closed(s: &Subject) {
 
     let list = s.client("root").nodes().await.unwrap();
     let one = s.client("root").node(&c1()).await.unwrap().unwrap();
-    found.same("our client: the list and the one agree", &list.list, &vec![one.clone()]);
+    let told = if s.release.partitions_of_one { vec!["main".to_owned()] } else { Vec::new() };
+    found.same("our client: the partitions of one", &one.partitions, &told);
+    let whole = Node { partitions: vec!["main".to_owned()], ..one.clone() };
+    found.same("our client: the list and the one agree", &list.list, &vec![whole]);
+    let partitions = s.client("root").partitions().await.unwrap();
+    found.same("our client: its partition", &partitions.iter().all(|p| p.up && p.holds(&one)), &true);
+    found.same("our client: the partition's nodes", &partitions[0].nodes, &["c1".to_owned()].into());
     found.same("our client: it is closed", &one.tokens.is_closed(), &true);
     found.same("our client: it has started", &(one.slurmd_start_time > 0), &true);
     let got = s.get("partitions").await;
-    found.whole("slurm_partition", &got.json()["partitions"][0]);
+    s.whole("partition", &got.json()["partitions"][0]);
     let configured = got.json()["partitions"][0]["nodes"]["total"].clone();
     found.answer("a partition counts it", &got, &configured, &json!(1));
 }
@@ -222,14 +234,15 @@ async fn what_is_refused(s: &Subject) {
     let refused = s.client("alice").update_node(&c1(), &NodeUpdate::default()).await;
     let kind = refused.map_err(|e| matches!(e.kind, Kind::Forbidden(_)));
     found.same("our client: alice may not", &kind, &Err(true));
-    let mine = s.request_as("alice", Method::POST, "v0.0.45/node/c1", &s.alice);
+    let mine = s.request_as("alice", Method::POST, &s.at("node/c1"), &s.alice);
     let got = Got::of(mine.json(&json!({"reason": "mine"}))).await;
-    found.answer("alice may not", &got, &got.errors(), &(422, Some(vec![2010])));
+    found.answer("alice may not", &got, &got.errors(), &(s.release.refused, Some(vec![2010])));
 
     let got = s.post("node/c1", &json!({"state": ["BANANA"]})).await;
-    found.answer("an unknown state", &got, &got.errors(), &(500, Some(vec![9207, 2180])));
+    let transition = s.release.transition;
+    found.answer("an unknown state", &got, &got.errors(), &(500, Some(vec![9207, transition])));
     let got = s.post("node/c1", &json!({"state": ["DRAIN", "RESUME"], "reason": "half"})).await;
-    found.answer("two states", &got, &got.errors(), &(422, Some(vec![2180])));
+    found.answer("two states", &got, &got.errors(), &(s.release.refused, Some(vec![transition])));
     let node = s.node().await;
     let seen = (&node["state"], &node["reason"]);
     found.same("two states", &seen, &(&json!(["IDLE", "DRAIN", "DYNAMIC_NORM"]), &json!("half")));
@@ -240,16 +253,22 @@ async fn it_opens(s: &Subject) {
     let resume = json!({"state": ["RESUME"]});
     let got = s.post("node/c1", &resume).await;
     found.answer("RESUME", &got, &got.errors(), &(200, Some(vec![])));
-    found.same("the reason is gone at once", &s.node().await["reason"], &json!(""));
+    // a release that clears it does so at once
+    found.same("the reason after RESUME", &s.node().await["reason"], &json!(s.release.left("half")));
     let node = s.until(&["IDLE", "DYNAMIC_NORM"]).await;
     let seen = (&node["reason"], &node["extra"], &node["comment"]);
-    found.same("an open node", &seen, &(&json!(""), &json!("fleet:r-2"), &json!("c")));
+    let expected = (&json!(s.release.left("half")), &json!("fleet:r-2"), &json!("c"));
+    found.same("an open node", &seen, &expected);
+    let got = s.post("node/c1", &json!({"reason": "open"})).await;
+    found.answer("a reason for an open node", &got, &got.errors(), &(200, Some(vec![])));
+    found.same("a reason for an open node", &s.node().await["reason"], &json!(s.release.left("open")));
     let one = s.client("root").node(&c1()).await.unwrap().unwrap();
     let seen = (one.tokens.is_closed(), one.tokens.is_responding(), one.tokens.is_busy());
     found.same("our client: an open node", &seen, &(false, true, false));
 
     let got = s.post("node/c1", &resume).await;
-    found.answer("RESUME of an open node", &got, &got.errors(), &(422, Some(vec![2180])));
+    let refused = (s.release.refused, Some(vec![s.release.transition]));
+    found.answer("RESUME of an open node", &got, &got.errors(), &refused);
     let update = NodeUpdate { state: Some([SetState::Resume]), ..NodeUpdate::default() };
     let refused = s.client("root").update_node(&c1(), &update).await;
     let rejected = refused.map_err(|e| matches!(e.kind, Kind::Rejected(_)));
@@ -258,7 +277,7 @@ async fn it_opens(s: &Subject) {
     let got = s.post("node/c1", &json!({"state": ["DRAIN"]})).await;
     found.answer("DRAIN without a reason", &got, &got.errors(), &(200, Some(vec![])));
     let node = s.until(&["IDLE", "DRAIN", "DYNAMIC_NORM"]).await;
-    found.same("DRAIN without a reason", &node["reason"], &json!(""));
+    found.same("DRAIN without a reason", &node["reason"], &json!(s.release.left("open")));
     s.post("node/c1", &resume).await;
     s.until(&["IDLE", "DYNAMIC_NORM"]).await;
 }
@@ -277,7 +296,7 @@ async fn a_job_holds_it(s: &Subject) {
     })
     .await;
     let job = alice.job(id).await.unwrap();
-    found.whole("slurm_job", &job);
+    s.whole("job", &job);
     let seen = (&job["job_id"], &job["name"], &job["nodes"], &job["user_name"], &job["partition"]);
     let expected = (&json!(id), &json!("users-job"), &json!("c1"), &json!("alice"), &json!("main"));
     found.same("a job", &seen, &expected);
