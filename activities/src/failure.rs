@@ -95,7 +95,10 @@ codes! {
     /// Two servers carry the device's mark, and nothing tells which is right. Nothing was deleted.
     /// *Do*: delete the wrong one.
     Ambiguous = "openstack.ambiguous", Fleet;
-    /// OpenStack refuses the credentials or the action. *Do*: check the user's roles and policy.
+    /// OpenStack refuses the credentials or the action. *Do*: where the message names a rule of the
+    /// policy, have the cloud's operator allow it to the worker's user: naming the machine needs
+    /// `compute:servers:create:requested_destination`. Else check its password or application
+    /// credential, and its roles.
     OpenStackForbidden = "openstack.forbidden", Fleet;
     /// OpenStack refused what was asked. *Do*: read its words.
     OpenStackRefused = "openstack.refused", Fleet;
@@ -213,7 +216,10 @@ impl From<Error> for Failure {
             message: error.to_string(),
             step: "",
             field: String::new(),
-            remedy: remedy(code).to_owned(),
+            remedy: policy_rule(&error.kind).map_or_else(
+                || remedy(code).to_owned(),
+                |rule| format!("have the cloud's operator allow {rule} to the worker's user in the policy"),
+            ),
             source: Some(Box::new(error)),
         }
     }
@@ -304,10 +310,18 @@ fn code(error: &Error) -> Code {
     }
 }
 
+/// The rule in `Policy doesn't allow RULE to be performed.`, as Nova says it (26 and 31).
+fn policy_rule(kind: &Kind) -> Option<&str> {
+    let Kind::Forbidden(detail) = kind else { return None };
+    detail.strip_prefix("Policy doesn't allow ")?.strip_suffix(" to be performed.")
+}
+
 fn remedy(code: Code) -> &'static str {
     match code {
         Code::SlurmForbidden => "renew the SLURM token; its user needs AdminLevel Administrator",
-        Code::OpenStackForbidden => "check the OpenStack user's password, roles and policy",
+        Code::OpenStackForbidden => {
+            "check the OpenStack user's password or application credential, its roles and policy"
+        }
         Code::HubForbidden => "compare the principal's key and scopes with its registration at the hub",
         Code::Quota => "raise the project's quota",
         Code::Locked => "ask who locked the server in Nova, and have them unlock it",
@@ -337,12 +351,29 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_that_refuses_is_named_by_its_rule() {
+        let words = "Policy doesn't allow compute:servers:create:requested_destination to be performed.";
+        let failure = Failure::from(Error::new(
+            Service::Nova,
+            "create server",
+            Kind::Forbidden(clients::excerpt(words)),
+        ));
+        assert_eq!((failure.code, failure.class), (Code::OpenStackForbidden, Class::NeedsHuman));
+        assert_eq!(failure.message, format!("nova create server: not allowed: {words}"));
+        assert_eq!(
+            failure.remedy,
+            "have the cloud's operator allow compute:servers:create:requested_destination to the worker's user \
+             in the policy"
+        );
+    }
+
+    #[test]
     fn a_clients_error_gets_its_code() {
         let of = |service, kind| Failure::from(Error::new(service, "x", kind));
         let quota = of(Service::Nova, Kind::Forbidden("Quota exceeded for instances: …".to_owned()));
         assert_eq!((quota.code, quota.class), (Code::Quota, Class::NeedsHuman));
-        let policy = of(Service::Nova, Kind::Forbidden("Policy doesn't allow …".to_owned()));
-        assert_eq!(policy.code, Code::OpenStackForbidden);
+        let locked = of(Service::Nova, Kind::Locked("Instance s-1 is locked".to_owned()));
+        assert_eq!((locked.code, locked.class), (Code::Locked, Class::NeedsHuman));
         let down = of(Service::Slurm, Kind::Unavailable);
         assert_eq!((down.code, down.class), (Code::SlurmUnavailable, Class::Retry));
         let old = of(Service::Slurm, Kind::TooOld("x".to_owned()));

@@ -105,7 +105,8 @@ struct Endpoint {
 
 impl Keystone {
     /// `POST /v3/auth/tokens`. Wrong password, secret, user and project all look the same: 401. An
-    /// application credential that is gone is 404, in Keystone's words (Keystone 27).
+    /// application credential whose id is gone is 404, in Keystone's words; by its name it is 401 (the
+    /// contract suite, Keystone 22 and 27).
     pub(super) async fn authenticate(&self, http: &Http) -> Result<Session, Error> {
         const OPERATION: &str = "get token";
         let body = self.credentials.body();

@@ -34,8 +34,8 @@ pub struct Server {
     pub tags: Vec<String>,
     /// Why it is in ERROR, in Nova's words, cut and masked.
     pub fault: Option<String>,
-    /// When it was last built or rebuilt to the end, as Nova writes it: these sort as text. Never,
-    /// for one that Nova could not place.
+    /// When it was last built or rebuilt to the end, as Nova writes it, in whole seconds: these sort as
+    /// text. Never, for one that Nova could not place.
     pub launched_at: Option<String>,
 }
 

@@ -45,7 +45,8 @@ pub(super) fn create(site: &mut Site, call: &Call) -> Reply {
     Reply::json(201, &shown)
 }
 
-/// The one that is meant; 404 when there is none, 401 when its secret is another one.
+/// The one that is meant; 404 when none has the id, 401 when none has the name, or the secret is
+/// another one.
 pub(super) fn find(site: &Site, given: &Value) -> Result<Application, Reply> {
     let user = &given["user"];
     let named = |a: &&Application| match given["id"].as_str() {
@@ -58,11 +59,11 @@ pub(super) fn find(site: &Site, given: &Value) -> Result<Application, Reply> {
     };
     match site.applications.iter().find(named) {
         Some(found) if given["secret"] == found.secret.as_str() => Ok(found.clone()),
-        Some(_) => Err(identity::unauthorized(&site.urls)),
-        None => {
-            let named = given["id"].as_str().or(given["name"].as_str()).unwrap_or_default();
-            let message = format!("Could not find Application Credential: {named}.");
+        None if given["id"].is_string() => {
+            let id = given["id"].as_str().unwrap_or_default();
+            let message = format!("Could not find Application Credential: {id}.");
             Err(identity::error(404, "Not Found", &message))
         }
+        Some(_) | None => Err(identity::unauthorized(&site.urls)),
     }
 }

@@ -46,7 +46,12 @@ pub(super) async fn holds(s: &Subject) {
     for (what, named, status, words) in [
         ("a wrong secret", json!({"id": id, "secret": "wrong"}), 401, "requires authentication"),
         ("an unknown id", json!({"id": "nosuch", "secret": secret}), 404, unknown),
-        ("an unknown name", json!({"name": "nosuch", "user": owner, "secret": secret}), 404, unknown),
+        (
+            "an unknown name",
+            json!({"name": "nosuch", "user": owner, "secret": secret}),
+            401,
+            "requires authentication",
+        ),
     ] {
         let got = s.tokens(&body(&named, &Value::Null)).await;
         found.answer(what, &got, &got.says(words), &(status, true));

@@ -158,7 +158,7 @@ async fn kept_and_failed(s: &Subject, session: &Session, id: &str) {
     );
     found.same("failed: launched as before", &failed[LAUNCHED].is_string(), &true);
 
-    s.behave(MACHINE, &Machine::Slow).await;
+    s.behave(MACHINE, &Machine::Works).await;
     let clear = json!({"rebuild": {"imageRef": s.image, "user_data": null}});
     let got = s.act(session, id, &clear).await;
     let seen = (got.status, got.json()["server"]["status"].clone());
@@ -171,7 +171,6 @@ async fn kept_and_failed(s: &Subject, session: &Session, id: &str) {
 /// One that was off is on for a while and off again, until it is started.
 async fn switched(s: &Subject, session: &Session, id: &str) {
     let found = &s.findings;
-    s.behave(MACHINE, &Machine::Works).await;
     let got = s.act(session, id, &json!({"os-start": null})).await;
     let words = format!("Cannot 'start' instance {id} while it is in vm_state active");
     found.answer("a start of what runs", &got, &got.says(&words), &(409, true));
@@ -180,6 +179,8 @@ async fn switched(s: &Subject, session: &Session, id: &str) {
     let off = s.until(session, id, "SHUTOFF", &Value::Null).await;
     let seen = (&off["OS-EXT-STS:vm_state"], &off["OS-EXT-STS:power_state"]);
     found.same("when it is off", &seen, &(&json!("stopped"), &json!(4)));
+    // slow, since `launched_at` is in whole seconds
+    s.behave(MACHINE, &Machine::Slow).await;
     let got = s.act(session, id, &json!({"rebuild": {"imageRef": s.image}})).await;
     let echo = got.json()["server"].clone();
     let seen = (got.status, &echo["status"], &echo["OS-EXT-STS:vm_state"]);
@@ -208,12 +209,12 @@ fn ours(image: &str) -> Rebuild {
 pub(super) async fn holds_for_our_client(s: &Subject, session: &Session) {
     let found = &s.findings;
     let other = image(s, session).await;
-    s.behave("node-4", &Machine::Slow).await;
     let got = s.create(session, "node-4", &json!({"name": "gpu-004", "hostname": "gpu-004"})).await;
     let text = got.json()["server"]["id"].as_str().unwrap().to_owned();
     let (client, id) = (s.client("deployer"), ServerId::parse(&text).unwrap());
     s.until(session, &text, "ACTIVE", &Value::Null).await;
     let before = client.server(&id).await.unwrap().unwrap();
+    s.behave("node-4", &Machine::Slow).await;
     client.rebuild(&id, &ours(&other)).await.unwrap();
     let now = client.server(&id).await.unwrap().unwrap();
     let seen = (&now.status, &now.image, &now.metadata, &now.launched_at, now.locked);
@@ -235,6 +236,7 @@ pub(super) async fn holds_for_our_client(s: &Subject, session: &Session) {
     })
     .await;
     found.same("our client: launched anew", &(done.launched_at > before.launched_at), &true);
+    s.behave("node-4", &Machine::Works).await;
     client.rebuild(&id, &Rebuild { user_data: None, ..new }).await.unwrap();
     let cleared = s.until(session, &text, "ACTIVE", &Value::Null).await;
     found.same("our client: no user-data", &cleared["OS-EXT-SRV-ATTR:user_data"], &Value::Null);
