@@ -1,5 +1,6 @@
 //! The command line.
 
+mod identity;
 mod setup;
 mod start;
 
@@ -7,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use clients::Service;
+use clients::http::Http;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::settings::Settings;
 use crate::{telemetry, worker};
@@ -35,6 +39,9 @@ enum Command {
     Setup(setup::Setup),
     /// Starts a verb on a device through the hub, and follows it.
     Start(Box<start::Start>),
+    /// Prints an access token of the hub, for a call by hand: `curl -H "Authorization: Bearer $(satellite
+    /// token)"`. It is good for the minutes that the hub gives it; keep it to yourself.
+    Token(identity::Identity),
 }
 
 /// Runs the command line. 0: done; 1: failed; 64: the settings or the command line are wrong.
@@ -73,11 +80,23 @@ pub(crate) fn run() -> ExitCode {
             Ok(settings) => runtime.block_on(setup::run(&setup, &settings)),
             Err(code) => code,
         },
+        Command::Token(identity) => match runtime.block_on(token(&identity)) {
+            Ok(token) => {
+                say(token.expose_secret());
+                ExitCode::SUCCESS
+            }
+            Err(error) => fail(&format!("{error:#}")),
+        },
         Command::Start(start) => match runtime.block_on(start::run(&start)) {
             Ok(code) => code,
             Err(error) => fail(&format!("{error:#}")),
         },
     }
+}
+
+async fn token(identity: &identity::Identity) -> anyhow::Result<SecretString> {
+    let http = Http::new(Service::Hub)?;
+    Ok(identity.principal()?.token(&http, None).await?)
 }
 
 /// Reads the settings, or says each of their mistakes.

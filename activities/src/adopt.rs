@@ -148,8 +148,8 @@ async fn look(world: &World, attempt: &Attempt, request: &Request, target: &Targ
     let tag = tag(&request.device);
     let (config, node) = (&target.config, &target.node);
     Ok(Seen {
-        image: patiently(world, attempt, || openstack.image(&config.image)).await?,
-        flavor: patiently(world, attempt, || openstack.flavor(&config.flavor)).await?,
+        images: patiently(world, attempt, || openstack.images_called(&config.image)).await?,
+        flavor: patiently(world, attempt, || openstack.flavor_called(&config.flavor)).await?,
         servers: patiently(world, attempt, || openstack.servers_with_tag(&tag)).await?,
         node: patiently(world, attempt, || slurm.node(node)).await?,
         partitions: patiently(world, attempt, || slurm.partitions()).await?,

@@ -41,8 +41,8 @@ pub struct Target {
 /// What there is.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// The row's image.
-    pub image: Option<Image>,
+    /// Each image that the row may mean: its name need not be one image's alone.
+    pub images: Vec<Image>,
     /// The row's flavor.
     pub flavor: Option<Flavor>,
     /// Every server with the device's mark.
@@ -160,8 +160,9 @@ pub(crate) fn has_registered(node: &Node, server: &Server) -> bool {
 
 /// Whether `request` has made the server what the row says.
 pub(crate) fn is_as_asked(server: &Server, target: &Target, seen: &Seen, request: &RequestId) -> bool {
-    let image = seen.image.as_ref().is_some_and(|i| i.id == server.image);
-    image && has_user_data(server, target) && requested_by(server) == Some(request.as_str())
+    seen.images.iter().any(|i| i.id == server.image)
+        && has_user_data(server, target)
+        && requested_by(server) == Some(request.as_str())
 }
 
 fn has_user_data(server: &Server, target: &Target) -> bool {
@@ -247,13 +248,24 @@ fn never_launched(server: &Server) -> bool {
     server.status == ServerStatus::Error && server.launched_at.is_none()
 }
 
-fn usable<'a>(target: &Target, seen: &'a Seen) -> Result<(&'a Image, &'a Flavor), Failure> {
+/// The image and the flavor that the row means.
+pub(crate) fn usable<'a>(target: &Target, seen: &'a Seen) -> Result<(&'a Image, &'a Flavor), Failure> {
     let unusable = |field: &str, problem: String| {
         let remedy = format!("have HPC name another {field} in the row of role {}", target.config.role);
         Failure::needs_human(Code::BootstrapInvalid, problem, remedy).about(field)
     };
-    let Some(image) = &seen.image else {
-        return Err(unusable("image", format!("Glance has no image {}", target.config.image)));
+    let image = match seen.images.as_slice() {
+        [image] => image,
+        [] => return Err(unusable("image", format!("Glance has no image {}", target.config.image))),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|i| i.id.as_str()).collect();
+            let problem =
+                format!("image {} is {} images: {}", target.config.image, ids.len(), ids.join(", "));
+            return Err(Failure {
+                remedy: "have HPC name one of them by its id".to_owned(),
+                ..unusable("image", problem)
+            });
+        }
     };
     if image.status != "active" {
         return Err(unusable("image", format!("image {} is {}, not active", image.id, image.status)));

@@ -1,6 +1,5 @@
 //! `satellite start adopt|resume DEVICE`: through the hub, a line a step.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,12 +7,10 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use clients::Kind;
 use clients::hub::Hub;
-use clients::oauth::Principal;
 use model::{DeviceId, DrainReason, RequestId, RunStatus, RunView, SiteId, StartRequest, Verb};
-use url::Url;
 
+use super::identity::Identity;
 use super::say;
-use crate::settings::read_secret;
 
 /// How often a run is looked at.
 const EVERY: Duration = Duration::from_millis(500);
@@ -37,21 +34,12 @@ pub(crate) struct Start {
     /// The idempotency key; the same one again follows the same run. Default: a new one.
     #[arg(long, value_name = "ID")]
     request: Option<RequestId>,
-    /// The hub's root URL.
-    #[arg(long, env = "FLEET_HUB_URL")]
-    hub: Url,
     /// The site.
     #[arg(long, env = "FLEET_SITE")]
     site: SiteId,
-    /// Your OAuth client; needs the scopes device-workflow:start and device-workflow:read.
-    #[arg(long, env = "FLEET_CLIENT_ID")]
-    client_id: String,
-    /// The file with your private key in PEM.
-    #[arg(long, env = "FLEET_KEY_FILE")]
-    key_file: PathBuf,
-    /// The `aud` of your assertions; default: the hub's URL.
-    #[arg(long, env = "FLEET_AUDIENCE")]
-    audience: Option<String>,
+    /// As whom; needs the scopes device-workflow:start and device-workflow:read.
+    #[command(flatten)]
+    identity: Identity,
     /// Start it, and do not follow it.
     #[arg(long)]
     no_wait: bool,
@@ -74,13 +62,8 @@ impl From<VerbName> for Verb {
 
 /// Starts it, prints a line whenever something new is to be said, and ends as the run did.
 pub(crate) async fn run(start: &Start) -> anyhow::Result<ExitCode> {
-    let key = read_secret(&start.key_file).map_err(|e| anyhow::anyhow!("--key-file: {e}"))?;
-    let audience =
-        start.audience.clone().unwrap_or_else(|| start.hub.as_str().trim_end_matches('/').to_owned());
-    let token_url = start.hub.join("oauth/token")?;
-    let principal = Principal::new(&start.client_id, &key, token_url, audience)
-        .map_err(|e| anyhow::anyhow!("--key-file: {} {e}", start.key_file.display()))?;
-    let hub = Hub::new(start.hub.clone(), start.site.clone(), principal)?;
+    let identity = &start.identity;
+    let hub = Hub::new(identity.hub.clone(), start.site.clone(), identity.principal()?)?;
     let request = match &start.request {
         Some(request) => request.clone(),
         None => RequestId::parse(&uuid::Uuid::new_v4().to_string())?,

@@ -1,19 +1,18 @@
 //! A node rebuilt in place, for real: the row changes, and a second adoption makes it true under the
 //! same server, when the user's job has ended.
 
-use std::panic::AssertUnwindSafe;
+use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures::FutureExt as _;
-use sandbox::{Api, output};
+use sandbox::{Api, Release, Run, binary, output};
 use serde_json::{Value, json};
 
 use crate::adopt_real::world::World;
-use crate::adopt_real::{condition, result, start, tokens};
+use crate::adopt_real::{condition, result, start, tokens, told};
 use crate::scan::{Secrets, nothing_secret};
-use crate::wait::{eventually, say};
+use crate::wait::{eventually, http, say};
 
 const CEILING: Duration = Duration::from_secs(120);
 /// What the second user-data leaves on the machine.
@@ -23,21 +22,12 @@ const LET_GO: &str = "/tmp/let-go";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn rebuild_real_26_05() {
-    on("26.05").await;
+    told(Run::of(Release::V26_05), tell).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn rebuild_real_24_11() {
-    on("24.11").await;
-}
-
-async fn on(release: &'static str) {
-    let world = Box::pin(World::start(release)).await;
-    let told = AssertUnwindSafe(Box::pin(tell(&world))).catch_unwind().await;
-    world.end().await;
-    if let Err(panic) = told {
-        std::panic::resume_unwind(panic);
-    }
+    told(Run::of(Release::V24_11), tell).await;
 }
 
 async fn tell(world: &World) {
@@ -53,6 +43,7 @@ async fn tell(world: &World) {
     let before = world.root.node("gpu-001").await.unwrap().unwrap();
 
     let (second, user_data) = change_row(world, &hpc, &row).await;
+    a_person_reads_who_changed_it(world, &row, &second).await;
     let job = occupy(world).await;
     a_dry_run_says_what_differs(world, &first, &second, &row).await;
     rebuilds_when_the_job_has_ended(world, &squad, &first, job).await;
@@ -115,6 +106,23 @@ async fn change_row(world: &World, hpc: &Api, row: &Value) -> (Value, String) {
     let second = patch(hpc, row, &change).await;
     assert_eq!((&second["revision"], &second["image"]), (&json!(2), &json!(image)));
     (second, user_data)
+}
+
+/// By hand, as README says: a token, and a call with it.
+async fn a_person_reads_who_changed_it(world: &World, first: &Value, second: &Value) {
+    say("satellite token, and the row's history");
+    let mut command = Command::new(binary("satellite").unwrap());
+    command.args(["token", "--client-id", "hpc-lab", "--hub", world.hub.url.as_str()]);
+    command.arg("--key-file").arg(world.hub.key_file("hpc-lab"));
+    let token = output(&mut command).unwrap();
+    let id = second["id"].as_str().unwrap();
+    let path = format!("api/v1/sites/lab/slurm-bootstrap-configs/{id}/history");
+    let request = http().get(world.hub.url.join(&path).unwrap()).bearer_auth(token.trim());
+    let history: Value = request.send().await.unwrap().json().await.unwrap();
+    let [newest, oldest] = &history["items"].as_array().unwrap()[..] else { panic!("{history}") };
+    assert_eq!((&newest["revision"], &newest["changed_by"]), (&json!(2), &json!("hpc-lab")));
+    assert_eq!((&newest["before"]["image"], &newest["after"]["image"]), (&first["image"], &second["image"]));
+    assert_eq!((&oldest["revision"], &oldest["before"]), (&json!(1), &json!(null)));
 }
 
 async fn occupy(world: &World) -> i64 {

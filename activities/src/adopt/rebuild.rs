@@ -11,7 +11,7 @@ use model::ServerId;
 use super::Request;
 use super::server::{doing, existing_server, our_metadata, wait_out_earlier};
 use crate::close::{existing, wait_empty};
-use crate::plan::{Made, Seen, Target, is_as_asked, metadata};
+use crate::plan::{Made, Seen, Target, is_as_asked, metadata, usable};
 use crate::{Attempt, Code, Failure, World};
 
 /// The server as Nova accepted it: with this request's metadata, the row's image and user-data. A
@@ -67,7 +67,7 @@ fn rebuild(request: &Request, target: &Target, seen: &Seen, server: &Server) -> 
     metadata.retain(|key, _| !key.starts_with(metadata::OURS));
     metadata.extend(our_metadata(request, target, seen, Made::Rebuilt)?);
     Ok(Rebuild {
-        image: target.config.image.clone(),
+        image: usable(target, seen)?.0.id.clone(),
         user_data: target.config.user_data.clone(),
         name: target.node.to_string(),
         metadata,

@@ -10,7 +10,7 @@ use clients::openstack::{NewServer, Server, ServerStatus};
 use model::{DeviceId, ServerId};
 
 use super::Request;
-use crate::plan::{Act, Made, Seen, Target, digest, fault, metadata, plan, slurm_conf};
+use crate::plan::{Act, Made, Seen, Target, digest, fault, metadata, plan, slurm_conf, usable};
 use crate::wait::{Look, patiently, until};
 use crate::{Attempt, Class, Code, Failure, World};
 
@@ -115,10 +115,11 @@ async fn find_server(
 
 fn new_server(world: &World, request: &Request, target: &Target, seen: &Seen) -> Result<NewServer, Failure> {
     let config = &target.config;
+    let (image, flavor) = usable(target, seen)?;
     Ok(NewServer {
         name: target.node.to_string(),
-        image: config.image.clone(),
-        flavor: config.flavor.clone(),
+        image: image.id.clone(),
+        flavor: flavor.id.clone(),
         machine: Some(target.machine.clone()),
         user_data: config.user_data.clone(),
         networks: world.site.networks.clone(),

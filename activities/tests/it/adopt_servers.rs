@@ -4,10 +4,11 @@ use activities::plan::Made;
 use activities::{Class, Code};
 use clients::openstack::{Networks, NewServer};
 use fakes::{Answer, Behaviour, Build, Fault, Service};
+use model::BootstrapDraft;
 use serde_json::{Value, json};
 
 use crate::adopt::{MARK, registers_closed, run, run_as, servers, state_of, with_machine};
-use crate::site::{Site, T, attempt, row};
+use crate::site::{Setup, Site, T, attempt, row};
 
 fn creation(answer: Answer) -> Fault {
     Fault::on(Service::Nova, "POST", "/v2.1/servers", answer)
@@ -106,4 +107,18 @@ async fn case_b36_a_failed_twin_of_this_request_is_deleted_and_the_good_one_kept
     run(&site, 2).await.unwrap();
     assert_eq!(servers(&site), good);
     assert_eq!(site.count("POST", "/servers"), 0);
+}
+
+#[tokio::test]
+async fn an_image_by_name_becomes_the_id_that_nova_is_given() {
+    let setup = Setup::of(&["gpu-1"]);
+    let row = setup.row.clone().map(|row| BootstrapDraft { image: Some("slurm-node".to_owned()), ..row });
+    let site = Site::start(Setup { row, ..setup }).await;
+    run(&site, 1).await.unwrap();
+    let id = site.fakes.cloud.image_id("slurm-node").unwrap();
+    assert_eq!(site.fakes.cloud.servers()[0]["image"]["id"].as_str(), Some(id.as_str()));
+    assert_eq!(site.count("GET", "/v2/images"), 1);
+    // and the same name is no difference
+    let again = run_as(&site, attempt(1, T + 100), "r-2").await.unwrap();
+    assert_eq!((again.made, again.plan.differences), (None, Vec::new()));
 }

@@ -84,9 +84,13 @@ pub(crate) fn node() -> Node {
     }
 }
 
+pub(crate) fn image(id: &str) -> Image {
+    Image { id: id.to_owned(), name: Some("slurm-node".to_owned()), status: "active".to_owned() }
+}
+
 pub(crate) fn seen(servers: Vec<Server>) -> Seen {
     Seen {
-        image: Some(Image { id: "image-1".to_owned(), name: None, status: "active".to_owned() }),
+        images: vec![image("image-1")],
         flavor: Some(Flavor { id: "flavor-1".to_owned(), name: "bm.gpu".to_owned() }),
         servers,
         node: Some(node()),

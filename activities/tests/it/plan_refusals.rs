@@ -3,7 +3,7 @@
 use activities::{Class, Code};
 use clients::openstack::{Server, ServerStatus};
 
-use crate::plan::{failed, planned, seen, server};
+use crate::plan::{failed, image, planned, seen, server};
 
 #[test]
 fn case_b40_all_differences_are_named_together() {
@@ -72,12 +72,8 @@ fn case_b36_any_other_pair_is_ambiguous() {
 fn case_b37_what_the_row_names_must_be_there() {
     type Change = fn(&mut activities::plan::Seen);
     let changes: [(Change, &str, &str); 3] = [
-        (|s| s.image = None, "image", "Glance has no image image-1"),
-        (
-            |s| s.image.as_mut().unwrap().status = "queued".to_owned(),
-            "image",
-            "image image-1 is queued, not active",
-        ),
+        (|s| s.images.clear(), "image", "Glance has no image image-1"),
+        (|s| s.images[0].status = "queued".to_owned(), "image", "image image-1 is queued, not active"),
         (|s| s.flavor = None, "flavor", "Nova has no flavor flavor-1"),
     ];
     for (change, field, said) in changes {
@@ -88,4 +84,14 @@ fn case_b37_what_the_row_names_must_be_there() {
         assert_eq!(failure.message, said);
         assert_eq!(failure.remedy, format!("have HPC name another {field} in the row of role gpu"));
     }
+}
+
+#[test]
+fn a_name_of_two_images_is_refused_with_their_ids() {
+    let mut seen = seen(Vec::new());
+    seen.images.push(image("image-2"));
+    let failure = planned(&seen).unwrap_err();
+    assert_eq!((failure.code, failure.field.as_str()), (Code::BootstrapInvalid, "image"));
+    assert_eq!(failure.message, "image image-1 is 2 images: image-1, image-2");
+    assert_eq!(failure.remedy, "have HPC name one of them by its id");
 }
