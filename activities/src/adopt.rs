@@ -106,7 +106,8 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     }
     wait_active(world, attempt, &target, &server.id).await?;
     let mut registered = wait_registered(world, attempt, request, &target, &server).await?;
-    if registered.opened || registered.node.tokens.is_busy() {
+    let in_use = is_by(&server, request) && registered.node.tokens.is_busy();
+    if registered.opened || in_use {
         outcome.warnings.push("opened at registration".to_owned());
         attempt.step("wait_empty", Code::NodeBusy)?;
         registered.node = wait_empty(world, attempt, registered.node).await?;
@@ -166,8 +167,7 @@ fn refuse_open_and_wrong(
     if node.tokens.is_closed() {
         return refuse_foreign(node);
     }
-    let ours = requested_by(server) == Some(request.id.as_str());
-    if !differences.is_empty() && !ours && node.tokens.is_responding() {
+    if !differences.is_empty() && !is_by(server, request) && node.tokens.is_responding() {
         return Err(mismatch(target, differences, "it is open and was left so"));
     }
     Ok(())
@@ -426,7 +426,7 @@ fn refused(error: Error, target: &Target) -> Failure {
 /// (open even, and with a job), or drained and not yet marked.
 fn is_settled(request: &Request, seen: &Seen, server: &Server) -> bool {
     let Some(node) = &seen.node else { return false };
-    let ours = requested_by(server) == Some(request.id.as_str());
+    let ours = is_by(server, request);
     if !node.tokens.is_closed() {
         return !ours;
     }
@@ -437,8 +437,13 @@ fn is_settled(request: &Request, seen: &Seen, server: &Server) -> bool {
 fn is_creation(plan: &Plan, request: &Request) -> bool {
     match &plan.act {
         Act::Create { .. } => true,
-        Act::Noop(server) => requested_by(server) == Some(request.id.as_str()),
+        Act::Noop(server) => is_by(server, request),
     }
+}
+
+/// This very request made the server, in this attempt or in an earlier one.
+fn is_by(server: &Server, request: &Request) -> bool {
+    requested_by(server) == Some(request.id.as_str())
 }
 
 fn server_of(plan: &Plan) -> Option<ServerId> {

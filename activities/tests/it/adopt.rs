@@ -182,3 +182,24 @@ async fn a_node_that_registered_and_was_never_marked_is_marked() {
     assert_eq!(outcome.plan.differences, Vec::<String>::new());
     assert_eq!(state_of(&site)[1..], [MARK, "fleet:r-1"]);
 }
+
+#[tokio::test]
+async fn a_drain_of_ours_whose_attempt_died_before_it_gave_a_reason_is_ours() {
+    let extra = "fleet:r-1".to_owned();
+    let site = with_static(NodeSeed { extra, ..node("gpu-1", &["IDLE", "DRAIN"], "") }).await;
+    run(&site, 2).await.unwrap();
+    assert_eq!(state_of(&site), ["IDLE+DRAIN", MARK, "fleet:r-1"]);
+}
+
+#[tokio::test]
+async fn a_node_that_registered_open_while_nobody_looked_is_closed() {
+    let site = with_machine(Behaviour { registers: Registers::Open, ..Behaviour::default() }).await;
+    // it dies where the hub is told of the server
+    let refused = fakes::Answer::Status { code: 400, body: Value::Null };
+    site.fakes.fault(fakes::Fault::on(fakes::Service::Beside("hub"), "PATCH", "*/d-gpu-1", refused));
+    run(&site, 1).await.unwrap_err();
+    site.fakes.ticks(10);
+    assert_eq!(state_of(&site)[..2], ["IDLE+DYNAMIC_NORM", ""]);
+    assert_eq!(run(&site, 2).await.unwrap().warnings, ["opened at registration"]);
+    assert_eq!(state_of(&site), ["IDLE+DRAIN+DYNAMIC_NORM", MARK, "fleet:r-1"]);
+}

@@ -1,6 +1,6 @@
 //! Adoption makes one server, whatever is lost, and cleans up only what never ran.
 
-use activities::Code;
+use activities::{Class, Code};
 use clients::openstack::{Networks, NewServer};
 use fakes::{Answer, Behaviour, Build, Fault, Service};
 use serde_json::{Value, json};
@@ -63,6 +63,21 @@ async fn what_an_earlier_request_left_unplaced_goes_before_the_new_server() {
     assert_eq!(writes, [format!("DELETE /v2.1/servers/{}", old[0]), "POST /v2.1/servers".to_owned()]);
     assert_eq!(servers(&site).len(), 1);
     assert_ne!(servers(&site), old);
+}
+
+#[tokio::test]
+async fn a_leftover_that_somebody_locked_is_left_to_people() {
+    let site = left_unplaced().await;
+    let message = format!("Instance {} is locked", servers(&site)[0]);
+    let body = json!({"conflictingRequest": {"code": 409, "message": message}});
+    let locked = Answer::Status { code: 409, body };
+    site.fakes.fault(Fault::on(Service::Nova, "DELETE", "*", locked));
+    let failure = run(&site, 1).await.unwrap_err();
+    assert_eq!(
+        (failure.code, failure.class, failure.step),
+        (Code::Locked, Class::NeedsHuman, "delete_leftover")
+    );
+    assert_eq!((site.writes().len(), servers(&site).len()), (1, 1));
 }
 
 #[tokio::test]

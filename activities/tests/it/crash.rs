@@ -2,8 +2,6 @@
 //! is lost. Whatever is broken, the next attempt, told of the last heartbeat or of none, ends where an
 //! unbroken one does: with one server, and no foreign word touched.
 
-use std::time::Instant;
-
 use activities::{Attempt, Previous};
 use futures::stream::{StreamExt as _, iter};
 use jiff::Timestamp;
@@ -13,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::broken::{Break, CASES, Case};
 use crate::site::{Site, T, within_ceiling};
 
-/// A case, its request, how it breaks there, and whether the server has a heartbeat.
+/// A request, how it breaks there, and whether the server has a heartbeat.
 type Cell = (usize, Break, bool);
 
 /// So many sites at once.
@@ -23,9 +21,7 @@ async fn every_cell(case: &Case) {
     let (steps, end) = case.whole().await;
     let beats = |(n, how)| [true, false].map(|beat| (n, how, beat));
     let cells: Vec<Cell> = (1..=steps).flat_map(|n| Break::ALL.map(|b| (n, b))).flat_map(beats).collect();
-    let (many, started) = (cells.len(), Instant::now());
     iter(cells).for_each_concurrent(AT_ONCE, |cell| one(case, cell, &end)).await;
-    println!("{}: {steps} requests, {many} cells in {:?}", case.name, started.elapsed());
 }
 
 async fn one(case: &Case, (n, how, beat): Cell, end: &Value) {
