@@ -1,5 +1,6 @@
 //! One device, for real: from the hub's row to a schedulable node.
 
+mod releases;
 mod watching;
 mod world;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt as _;
-use sandbox::{Api, Process, Release};
+use sandbox::{Api, Process, Run};
 use serde_json::{Value, json};
 
 use crate::scan::{self, Secrets};
@@ -42,12 +43,13 @@ fn condition(device: &Value, kind: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn adopt_real() {
-    on(Release::V26_05).await;
+    told(Run::new(), tell).await;
 }
 
-async fn on(release: Release) {
-    let world = Box::pin(World::start(release)).await;
-    let told = AssertUnwindSafe(Box::pin(tell(&world))).catch_unwind().await;
+/// Tells a story in a world of its own, which ends also when the story fails.
+async fn told(run: Run, story: impl AsyncFnOnce(&World)) {
+    let world = Box::pin(World::start(run)).await;
+    let told = AssertUnwindSafe(Box::pin(story(&world))).catch_unwind().await;
     world.end().await;
     if let Err(panic) = told {
         std::panic::resume_unwind(panic);
@@ -167,7 +169,7 @@ async fn adopts(world: &World, squad: &Api) {
     assert_eq!(node["features"], world.gpu_row["features"]);
     assert_eq!(node["active_features"], world.gpu_row["features"]);
     assert_eq!(node["gres"], world.gpu_row["gres"]);
-    assert_eq!((&node["reason"], &node["extra"]), (&json!(""), &json!("")));
+    assert_eq!((&node["reason"], &node["extra"]), (&json!(world.unmarked()), &json!("")));
 
     say("Nova made one server on the device's machine; its driver was handed the row's user-data");
     let servers = world.services.cloud.servers("gpu-001").await.unwrap();

@@ -6,8 +6,8 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sandbox::{
-    Container, Hub, PRINCIPALS, Process, Release, Services, Site, SlurmUser, Temporal, Tuning, binary, exec,
-    folder, free_port,
+    Container, Hub, PRINCIPALS, Process, Release, Run, Services, Site, SlurmUser, Temporal, Tuning, binary,
+    exec, folder, free_port,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -29,14 +29,14 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) async fn start(release: Release) -> Self {
+    pub(super) async fn start(run: Run) -> Self {
         let name = format!("it/adopt-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let folder = folder(&name).unwrap();
-        let slurm = release.name;
+        let slurm = run.release.name;
         say(&format!("starting Temporal, SLURM {slurm} and OpenStack; logs in target/{name}"));
         let started = Instant::now();
         let (temporal, services) =
-            tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(release, say));
+            tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(run, say));
         let (temporal, services) = (temporal.unwrap(), services.unwrap());
         say(&format!("all three are up after {} s", started.elapsed().as_secs()));
         let device = |id: &str, role: &str, machine: &str| json!({"id": id, "site_id": "lab", "name": id, "role": role, "nova_host": machine});
@@ -45,6 +45,7 @@ impl World {
             device("gpu-002", "gpu", "node-2"),
             device("cpu-001", "cpu", "node-3"),
             device("gpu-003", "gpu", "node-4"),
+            device("fix-001", "fixed", "node-5"),
         ]);
         let hub = Hub::start(&folder, &temporal, port(), &PRINCIPALS, &devices).await.unwrap();
         let site = Site::configure(&folder, &temporal, &hub, &services.systems, TUNING).unwrap();
@@ -55,6 +56,12 @@ impl World {
             "user_data": STANDARD.encode(services.run.user_data()), "node_source": "registers",
         });
         Self { folder, temporal, hub, services, site, root, gpu_row }
+    }
+
+    /// The reason of a node that we have opened.
+    pub(super) fn unmarked(&self) -> &'static str {
+        // 24.11 keeps reasons, so ours gives way to another
+        if self.services.run.release == Release::V24_11 { "fleet:opened" } else { "" }
     }
 
     pub(super) fn worker(&self) -> Process {

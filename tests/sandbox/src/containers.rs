@@ -41,6 +41,8 @@ impl Release {
 pub struct Run {
     /// Of its cluster, and of the machines in it.
     pub release: Release,
+    /// Lines for its slurm.conf, `\n` between them.
+    pub extra_conf: String,
     /// In the name of everything that is its own.
     pub id: String,
     /// The network.
@@ -72,6 +74,7 @@ impl Run {
             munge_key: STANDARD.encode([random(), random()].concat()),
             jwt_key: random(),
             release,
+            extra_conf: String::new(),
             id,
         }
     }
@@ -93,6 +96,19 @@ impl Run {
         include_str!("../../images/node/user-data.example")
             .replace("MUNGE_KEY_BASE64", &self.munge_key)
             .replace("CONTROLLER:6817", &format!("{}:6817", self.controller))
+    }
+
+    /// The same for a node that slurm.conf has: its slurmd says nothing of itself.
+    #[must_use]
+    pub fn static_user_data(&self) -> String {
+        let dynamic = self.user_data();
+        let words = |line: &str| match line.split_once("slurmd -Z ") {
+            Some((indent, _)) => {
+                format!("{indent}slurmd -N \"$(hostname)\" --conf-server {}:6817", self.controller)
+            }
+            None => line.to_owned(),
+        };
+        dynamic.lines().map(words).map(|line| line + "\n").collect()
     }
 }
 
@@ -125,6 +141,7 @@ pub async fn slurm(run: &Run) -> anyhow::Result<(Container, String)> {
         .with_hostname(&run.controller)
         .with_env_var("MUNGE_KEY", &run.munge_key)
         .with_env_var("JWT_KEY", STANDARD.encode(&run.jwt_key))
+        .with_env_var("EXTRA_CONF", &run.extra_conf)
         .with_startup_timeout(Duration::from_secs(90));
     let container = start("SLURM", request).await?;
     let address = container.get_bridge_ip_address().await?;

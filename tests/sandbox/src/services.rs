@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use uuid::Uuid;
 
 use crate::cloud::Cloud;
-use crate::containers::{self, Container, Release, Run};
+use crate::containers::{self, Container, Run};
 use crate::machine_room::MachineRoom;
 use crate::site::Systems;
 use crate::slurm::SlurmUser;
@@ -30,18 +30,14 @@ pub struct Services {
 }
 
 impl Services {
-    /// Starts them, SLURM of this release, and waits until both are ready.
+    /// Starts them, with this run's names, secrets and SLURM release, and waits until both are ready.
     ///
     /// # Errors
     /// When one is not.
-    pub async fn start(
-        release: Release,
-        tell: impl Fn(&str) + Send + Sync + 'static,
-    ) -> anyhow::Result<Self> {
-        let run = Run::of(release);
+    pub async fn start(run: Run, tell: impl Fn(&str) + Send + Sync + 'static) -> anyhow::Result<Self> {
         let slurm = async {
             let slurm = containers::slurm(&run).await?;
-            tell(&format!("SLURM {} is up at {}", release.name, slurm.1));
+            tell(&format!("SLURM {} is up at {}", run.release.name, slurm.1));
             Ok(slurm)
         };
         let openstack = async {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use fakes::{CloudOptions, SlurmOptions};
 use model::UserData;
-use sandbox::{Release, Services, Systems};
+use sandbox::{Run, Services, Systems};
 use tokio::task::JoinHandle;
 
 use crate::say;
@@ -62,7 +62,7 @@ impl World {
     pub(crate) async fn real() -> anyhow::Result<Self> {
         let label = sandbox::label();
         say(&format!("SLURM 26.05 and OpenStack start in containers, label {label} (up to a minute)"));
-        let services = Box::pin(Services::start(Release::V26_05, say)).await?;
+        let services = Box::pin(Services::start(Run::new(), say)).await?;
         Ok(Self {
             systems: services.systems.clone(),
             image: services.image.clone(),
