@@ -159,7 +159,8 @@ impl Owner {
         }
         let slurms = slurms_own(given) || given == OPENED && given != reason;
         match claimed(extra) {
-            Some(request) if reason.is_empty() || slurms => Self::Ours(Some(request)),
+            // a drain of ours that has no reason of its own yet, where the release keeps old ones
+            Some(request) if reason.is_empty() || slurms || given == OPENED => Self::Ours(Some(request)),
             _ if slurms => Self::Nobody,
             _ => Self::Other(reason.to_owned()),
         }
@@ -251,6 +252,7 @@ mod tests {
             ("fleet:opened : Not responding", "", Owner::Nobody),
             ("fleet:opened : Not responding : Not responding", "", Owner::Nobody),
             ("fleet:opened", "", other("fleet:opened")),
+            ("fleet:opened", "fleet:r-2", ours("r-2")),
             ("fleet:adopt r-1: ada: x : Not responding", "", ours("r-1")),
             ("fleet:registering : Not responding", "fleet:r-1", ours("r-1")),
             ("Not responding : Not responding", "", Owner::Nobody),

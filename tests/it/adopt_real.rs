@@ -2,7 +2,7 @@
 
 mod releases;
 mod watching;
-mod world;
+pub(crate) mod world;
 
 use std::panic::AssertUnwindSafe;
 use std::process::Command;
@@ -22,12 +22,12 @@ use world::World;
 
 const CEILING: Duration = Duration::from_secs(120);
 
-fn tokens(node: &Value) -> Vec<String> {
+pub(crate) fn tokens(node: &Value) -> Vec<String> {
     node["state"].as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_owned()).collect()
 }
 
 /// `satellite start …`, as the fleet squad.
-fn start(world: &World, verb: &str, device: &str, more: &[&str]) -> Command {
+pub(crate) fn start(world: &World, verb: &str, device: &str, more: &[&str]) -> Command {
     world.site.start(verb, device, more).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn output(command: &mut Command) -> String {
     sandbox::output(command).unwrap()
 }
 
-fn condition(device: &Value, kind: &str) -> String {
+pub(crate) fn condition(device: &Value, kind: &str) -> String {
     let find = |c: &&Value| c["type"] == kind;
     let text = |c: &Value| format!("{}/{}", c["status"].as_str().unwrap(), c["reason"].as_str().unwrap());
     device["conditions"].as_array().unwrap().iter().find(find).map_or("none".to_owned(), text)
@@ -47,7 +47,7 @@ async fn adopt_real() {
 }
 
 /// Tells a story in a world of its own, which ends also when the story fails.
-async fn told(run: Run, story: impl AsyncFnOnce(&World)) {
+pub(crate) async fn told(run: Run, story: impl AsyncFnOnce(&World)) {
     let world = Box::pin(World::start(run)).await;
     let told = AssertUnwindSafe(Box::pin(story(&world))).catch_unwind().await;
     world.end().await;
@@ -96,7 +96,7 @@ async fn hpc_writes_the_rows(world: &World) {
 }
 
 /// The last line of `satellite start`: the result.
-fn result(lines: &str) -> Value {
+pub(crate) fn result(lines: &str) -> Value {
     serde_json::from_str(lines.lines().last().unwrap().strip_prefix("done: ").unwrap()).unwrap()
 }
 

@@ -31,8 +31,8 @@ async fn rebuild_real_24_11() {
 }
 
 async fn tell(world: &World) {
-    let hpc = world.hub.api("hpc-lab").unwrap();
-    let squad = world.hub.api("fleet-squad").unwrap();
+    let hpc = world.hub.by_hand("hpc-lab").unwrap();
+    let squad = world.hub.by_hand("fleet-squad").unwrap();
     let row = post_row(world, &hpc).await;
     let worker = world.worker();
 

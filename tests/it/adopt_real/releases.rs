@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use sandbox::{Release, Run, exec};
 use serde_json::{Value, json};
 
+use super::watching::Watching;
 use super::world::World;
 use super::{
     CEILING, a_user_runs_a_job, adopts, adopts_again_without_a_write, hpc_writes_the_rows,
@@ -31,10 +32,11 @@ async fn adopt_real_24_11() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn adopt_real_static() {
+async fn adopt_real_static_and_created() {
     told(with_fixed(Release::V26_05), async |world| {
         let _worker = world.worker();
         a_static_node_is_adopted(world).await;
+        a_node_made_by_rest_is_adopted(world).await;
     })
     .await;
 }
@@ -103,5 +105,54 @@ async fn a_static_node_is_adopted(world: &World) {
     })
     .await;
     let planned: Value = super::result(&output(&mut start(world, "adopt", name, &["--dry-run"])));
+    assert_eq!(planned["adopt"]["plan"], "PLAN_NOOP", "{planned}");
+}
+
+async fn a_node_made_by_rest_is_adopted(world: &World) {
+    let name = "new-001";
+    let hpc = world.hub.by_hand("hpc-lab").unwrap();
+    let user_data = world.services.run.created_user_data();
+    let row = json!({
+        "device_role": "made", "image": "slurm-node-a", "flavor": "bm.small", "features": ["dyn", "h100"],
+        "gres": "gpu:h100:4", "user_data": STANDARD.encode(user_data), "node_source": "created",
+    });
+    assert_eq!(hpc.post("sites/lab/slurm-bootstrap-configs/", &row).await.unwrap().0, 201);
+    assert_eq!(world.root.node(name).await.unwrap(), None);
+
+    say(&format!("satellite start adopt {name}, whose node is made by REST, closed, before Nova is asked"));
+    let root = world.root.clone();
+    let sightings = Watching::start(move || {
+        let root = root.clone();
+        async move { root.node(name).await.unwrap().map(|n| tokens(&n)) }
+    });
+    let request = ["--reason", "new rack", "--request", "req-made"];
+    let mut command = start(world, "adopt", name, &request);
+    let lines = tokio::task::spawn_blocking(move || output(&mut command)).await.unwrap();
+    for line in lines.lines() {
+        say(&format!("  | {line}"));
+    }
+    let result = result(&lines);
+    assert_eq!(result["adopt"]["plan"], "PLAN_CREATE");
+    assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
+    let node = eventually(&format!("{name} is IDLE"), CEILING, || async {
+        let node = world.root.node(name).await.unwrap().ok_or("no node")?;
+        if tokens(&node) == ["IDLE", "CLOUD", "DYNAMIC_NORM"] {
+            Ok(node)
+        } else {
+            Err(node["state"].to_string())
+        }
+    })
+    .await;
+    let seen = sightings.end().await;
+    // made as a machine that is off, and closed from then until it was opened
+    let closed = |t: &Vec<String>| t.contains(&"DRAIN".to_owned());
+    let drained = seen.iter().position(closed).unwrap();
+    assert!(drained <= 1 && seen[drained].contains(&"POWERED_DOWN".to_owned()), "{seen:?}");
+    let opened = seen.iter().skip(drained).position(|t| !closed(t)).unwrap() + drained;
+    assert!(seen[opened..].iter().all(|t| !closed(t)), "{seen:?}");
+    assert_eq!((&node["features"], &node["gres"]), (&json!(["dyn", "h100"]), &json!("gpu:h100:4")));
+    assert_eq!((&node["reason"], &node["extra"]), (&json!(""), &json!("")));
+    assert_eq!(world.services.cloud.servers(name).await.unwrap().len(), 1);
+    let planned: Value = super::result(&super::output(&mut start(world, "adopt", name, &["--dry-run"])));
     assert_eq!(planned["adopt"]["plan"], "PLAN_NOOP", "{planned}");
 }

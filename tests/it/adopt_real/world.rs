@@ -18,18 +18,18 @@ use crate::wait::say;
 const TUNING: Tuning = Tuning { poll_seconds: 3, http_port: 0, log: "info,clients=debug" };
 
 /// Everything of one run.
-pub(super) struct World {
-    pub(super) folder: PathBuf,
-    pub(super) temporal: Temporal,
-    pub(super) hub: Hub,
-    pub(super) services: Services,
-    pub(super) site: Site,
-    pub(super) root: SlurmUser,
-    pub(super) gpu_row: Value,
+pub(crate) struct World {
+    pub(crate) folder: PathBuf,
+    pub(crate) temporal: Temporal,
+    pub(crate) hub: Hub,
+    pub(crate) services: Services,
+    pub(crate) site: Site,
+    pub(crate) root: SlurmUser,
+    pub(crate) gpu_row: Value,
 }
 
 impl World {
-    pub(super) async fn start(run: Run) -> Self {
+    pub(crate) async fn start(run: Run) -> Self {
         let name = format!("it/adopt-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let folder = folder(&name).unwrap();
         let slurm = run.release.name;
@@ -37,7 +37,15 @@ impl World {
         let started = Instant::now();
         let (temporal, services) =
             tokio::join!(Temporal::start(&folder, "lab", port(), None), Services::start(run, say));
-        let (temporal, services) = (temporal.unwrap(), services.unwrap());
+        let services = services.unwrap();
+        let temporal = match temporal {
+            Ok(temporal) => temporal,
+            Err(error) => {
+                // containers must be told to end while the runtime still runs
+                services.end().await.unwrap();
+                panic!("{error:#}");
+            }
+        };
         say(&format!("all three are up after {} s", started.elapsed().as_secs()));
         let device = |id: &str, role: &str, machine: &str| json!({"id": id, "site_id": "lab", "name": id, "role": role, "nova_host": machine});
         let devices = json!([
@@ -46,6 +54,7 @@ impl World {
             device("cpu-001", "cpu", "node-3"),
             device("gpu-003", "gpu", "node-4"),
             device("fix-001", "fixed", "node-5"),
+            device("new-001", "made", "node-6"),
         ]);
         let hub = Hub::start(&folder, &temporal, port(), &PRINCIPALS, &devices).await.unwrap();
         let site = Site::configure(&folder, &temporal, &hub, &services.systems, TUNING).unwrap();
@@ -59,18 +68,18 @@ impl World {
     }
 
     /// The reason of a node that we have opened.
-    pub(super) fn unmarked(&self) -> &'static str {
+    pub(crate) fn unmarked(&self) -> &'static str {
         // 24.11 keeps reasons, so ours gives way to another
         if self.services.run.release == Release::V24_11 { "fleet:opened" } else { "" }
     }
 
-    pub(super) fn worker(&self) -> Process {
+    pub(crate) fn worker(&self) -> Process {
         self.site.worker(&binary("satellite").unwrap()).unwrap()
     }
 
     /// How many writes each system has seen: node updates by slurmctld, calls that are no GET by
     /// Nova and Glance.
-    pub(super) async fn writes(&self) -> [usize; 3] {
+    pub(crate) async fn writes(&self) -> [usize; 3] {
         let slurm = "grep -cE 'update_node|_slurm_rpc_update_node' /var/log/slurm/slurmctld.log || true";
         let of = |service: &str| {
             format!("grep -hcE '(POST|PUT|PATCH|DELETE) /v2' /var/log/os/{service}-uwsgi.log || true")
@@ -84,16 +93,16 @@ impl World {
     }
 
     /// How many calls of any kind OpenStack has seen from others than itself.
-    pub(super) async fn keystone_logins(&self) -> usize {
+    pub(crate) async fn keystone_logins(&self) -> usize {
         let script = "grep -hcE 'POST /v3/auth/tokens' /var/log/os/keystone-uwsgi.log || true";
         count(&self.services.openstack, script).await
     }
 
-    pub(super) async fn end(self) {
+    pub(crate) async fn end(self) {
         self.services.end().await.unwrap();
     }
 
-    pub(super) async fn spawns(&self, machine: &str) -> Vec<Value> {
+    pub(crate) async fn spawns(&self, machine: &str) -> Vec<Value> {
         let of = |e: &Value| e["kind"] == "spawn" && e["node"] == machine;
         self.services.room.events().await.unwrap().into_iter().filter(of).collect()
     }

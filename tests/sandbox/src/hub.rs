@@ -79,7 +79,7 @@ impl Hub {
 
     /// The private key's file of a principal.
     #[must_use]
-    pub(crate) fn key_file(&self, principal: &str) -> PathBuf {
+    pub fn key_file(&self, principal: &str) -> PathBuf {
         self.folder.join(format!("{principal}.pem"))
     }
 
