@@ -201,13 +201,15 @@ pub fn digest(user_data: Option<&UserData>) -> String {
     user_data.map(|u| hex::encode(Sha256::digest(u.as_base64()))).unwrap_or_default()
 }
 
-/// The configuration with which a node registers closed, for `slurmd -Z --conf`.
+/// The configuration with which a node registers closed, for `slurmd -Z --conf`. A node that was made by
+/// REST is closed already, and needs the rest of it: slurmd takes no GRES from its record (seen: 26.05). A
+/// static node has slurm.conf's.
 ///
 /// # Errors
 /// `bootstrap.invalid` when it is longer than a metadata value of Nova may be.
 pub fn slurm_conf(config: &Complete) -> Result<Option<String>, Failure> {
     const LONGEST: usize = 255;
-    if config.node_source != NodeSource::Registers {
+    if config.node_source == NodeSource::Static {
         return Ok(None);
     }
     let text = format!("{} State=DRAIN Reason={}", node_conf(config), model::Owner::registering());

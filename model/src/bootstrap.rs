@@ -143,7 +143,7 @@ impl BootstrapConfig {
         draft.check().map_err(Incomplete::Invalid)?;
         let one = |e: Invalid| Incomplete::Invalid(vec![e]);
         let raw = draft.user_data.as_ref().map(UserData::decode).transpose().map_err(one)?;
-        let registers = draft.node_source == NodeSource::Registers;
+        let told = draft.node_source != NodeSource::Static;
         Ok(Complete {
             role,
             image,
@@ -153,7 +153,7 @@ impl BootstrapConfig {
             user_data: draft.user_data.clone(),
             node_source: draft.node_source,
             revision: self.revision,
-            warnings: user_data::warnings(&raw.unwrap_or_default(), registers),
+            warnings: user_data::warnings(&raw.unwrap_or_default(), told),
         })
     }
 }

@@ -76,16 +76,17 @@ impl UserData {
     }
 }
 
-/// What of a decoded user-data an operator is warned about.
+/// What of a decoded user-data an operator is warned about. `told`: its slurmd is to be told by the
+/// server's metadata what to say of its node.
 #[must_use]
-pub(crate) fn warnings(raw: &[u8], registers: bool) -> Vec<&'static str> {
+pub(crate) fn warnings(raw: &[u8], told: bool) -> Vec<&'static str> {
     let text = String::from_utf8_lossy(raw);
     let opaque = raw.starts_with(&[0x1f, 0x8b]);
     let mut warnings = Vec::new();
-    if registers && !opaque && !text.contains("fleet_slurm_conf") {
+    if told && !opaque && !text.contains("fleet_slurm_conf") {
         warnings.push(
             "user_data does not take `fleet_slurm_conf` from the server's metadata: \
-             its node may register open to users' jobs",
+             its node may register open to users' jobs, or without its GRES",
         );
     }
     let key = ["PRIVATE KEY-----", "munge.key", "jwt_hs256.key", "password:", "passwd:"];

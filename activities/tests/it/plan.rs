@@ -212,10 +212,11 @@ fn a_node_that_slurm_lacks_is_one_difference() {
 }
 
 #[test]
-fn only_a_node_that_registers_gets_a_configuration() {
+fn only_a_static_node_gets_no_configuration() {
     let conf = |source| slurm_conf(&config(source).complete().unwrap()).unwrap();
     let text = "Gres=gpu:h100:4 Feature=h100 State=DRAIN Reason=fleet:registering";
     assert_eq!(conf(NodeSource::Registers).as_deref(), Some(text));
+    assert_eq!(conf(NodeSource::Created).as_deref(), Some(text));
     assert_eq!(conf(NodeSource::Static), None);
     let mut bare = config(NodeSource::Registers);
     bare.draft.features = Vec::new();

@@ -111,7 +111,7 @@ async fn a_static_node_is_adopted(world: &World) {
 async fn a_node_made_by_rest_is_adopted(world: &World) {
     let name = "new-001";
     let hpc = world.hub.by_hand("hpc-lab").unwrap();
-    let user_data = world.services.run.created_user_data();
+    let user_data = world.services.run.user_data();
     let row = json!({
         "device_role": "made", "image": "slurm-node-a", "flavor": "bm.small", "features": ["dyn", "h100"],
         "gres": "gpu:h100:4", "user_data": STANDARD.encode(user_data), "node_source": "created",

@@ -98,14 +98,6 @@ impl Run {
             .replace("CONTROLLER:6817", &format!("{}:6817", self.controller))
     }
 
-    /// The same for a node whose record is there before its machine: its slurmd says nothing of it.
-    #[must_use]
-    pub fn created_user_data(&self) -> String {
-        let dynamic = self.user_data();
-        let words = |line: &str| line.split_once(" --conf '").map_or(line, |(start, _)| start).to_owned();
-        dynamic.lines().map(words).map(|line| line + "\n").collect()
-    }
-
     /// The same for a node that slurm.conf has: its slurmd says nothing of itself.
     #[must_use]
     pub fn static_user_data(&self) -> String {
