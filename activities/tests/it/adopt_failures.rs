@@ -2,8 +2,10 @@
 
 use activities::adopt::adopt;
 use activities::{Attempt, Class, Code};
-use fakes::{Behaviour, Build, Registers};
+use fakes::{Answer, Behaviour, Build, Fault, Registers, Service};
 use jiff::Timestamp;
+use model::NodeSource;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::adopt::{
@@ -109,4 +111,26 @@ async fn a_null_flavor_stops_the_role_before_openstack_is_asked() {
     assert_eq!((failure.code, failure.field.as_str()), (Code::BootstrapIncomplete, "flavor"));
     assert_eq!(failure.message, "role gpu: flavor is null");
     assert_eq!(site.count("POST", "/v3/auth/tokens"), 0);
+}
+
+/// Our hub lets none in; another fleet manager's may.
+#[tokio::test]
+async fn a_row_whose_user_data_is_no_base64_stops_its_role_before_openstack_is_asked() {
+    let site = registers_closed().await;
+    let mut row = serde_json::to_value(row(NodeSource::Registers)).unwrap();
+    let written = json!({"id": "b-1", "site_id": "lab", "revision": 1, "updated_by": "hpc-lab",
+        "updated_at": "2026-11-30T10:00:00Z", "user_data": "I2Nsb3Vk!"});
+    row.as_object_mut().unwrap().extend(written.as_object().unwrap().clone());
+    let body = json!({"items": [row]});
+    let rows = "*/slurm-bootstrap-configs/";
+    site.fakes.fault(Fault::on(Service::Beside("hub"), "GET", rows, Answer::Status { code: 200, body }));
+    let failure = run(&site, 1).await.unwrap_err();
+    assert_eq!((failure.code, failure.class), (Code::BootstrapInvalid, Class::NeedsHuman));
+    assert_eq!((failure.field.as_str(), failure.step), ("user_data", "read_hub"));
+    let said = "user_data (position 8): is not base64; encode it once with the standard alphabet and no \
+                line breaks, as `base64 -w0` does";
+    assert_eq!(failure.message, said);
+    assert_eq!(failure.remedy, "have HPC correct the site's bootstrap config for the role");
+    assert_eq!(site.count("POST", "/auth/tokens"), 0);
+    assert_eq!(site.written(), Vec::<String>::new());
 }
