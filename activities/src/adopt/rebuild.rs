@@ -6,12 +6,14 @@
 
 use clients::Kind;
 use clients::openstack::{Rebuild, Server, ServerStatus};
+use clients::slurm::Node;
 use model::ServerId;
 
 use super::Request;
 use super::server::{doing, existing_server, our_metadata, wait_out_earlier};
-use crate::close::{existing, wait_empty};
+use crate::close::wait_empty;
 use crate::plan::{Made, Seen, Target, is_as_asked, metadata, usable};
+use crate::wait::patiently;
 use crate::{Attempt, Code, Failure, World};
 
 /// The server as Nova accepted it: with this request's metadata, the row's image and user-data. A
@@ -31,7 +33,8 @@ pub(super) async fn ensure_rebuilt(
     attempt.step("rebuild_server", Code::ServerError)?;
     wait_out_earlier(world, attempt).await?;
     loop {
-        let server = existing_server(world, id).await?;
+        let server = patiently(world, attempt, || world.openstack.server(id)).await?;
+        let server = existing_server(id, server)?;
         if is_as_asked(&server, target, seen, &request.id) {
             return Ok(server);
         }
@@ -41,8 +44,12 @@ pub(super) async fn ensure_rebuilt(
             attempt.pause(world.site.look_every).await?;
             continue;
         }
-        wait_empty(world, attempt, existing(world, &target.node).await?).await?;
-        let rebuild = rebuild(request, target, seen, &server)?;
+        // a node that never registered, for a user-data that was wrong, has no job either
+        let node = match patiently(world, attempt, || world.slurm.node(&target.node)).await? {
+            Some(node) => Some(wait_empty(world, attempt, node).await?),
+            None => None,
+        };
+        let rebuild = rebuild(request, target, seen, &server, node.as_ref())?;
         attempt.check()?;
         match world.openstack.rebuild(id, &rebuild).await {
             Ok(()) => {}
@@ -62,10 +69,16 @@ pub(super) async fn ensure_rebuilt(
 }
 
 /// Everything in one call. Metadata that is not ours is sent along as it is: a rebuild replaces all.
-fn rebuild(request: &Request, target: &Target, seen: &Seen, server: &Server) -> Result<Rebuild, Failure> {
+fn rebuild(
+    request: &Request,
+    target: &Target,
+    seen: &Seen,
+    server: &Server,
+    node: Option<&Node>,
+) -> Result<Rebuild, Failure> {
     let mut metadata = server.metadata.clone();
     metadata.retain(|key, _| !key.starts_with(metadata::OURS));
-    metadata.extend(our_metadata(request, target, seen, Made::Rebuilt)?);
+    metadata.extend(our_metadata(request, target, node, Made::Rebuilt)?);
     Ok(Rebuild {
         image: usable(target, seen)?.0.id.clone(),
         user_data: target.config.user_data.clone(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use clients::Error;
 use clients::openstack::{NewServer, Server, ServerStatus};
+use clients::slurm::Node;
 use model::{DeviceId, ServerId};
 
 use super::Request;
@@ -124,20 +125,20 @@ fn new_server(world: &World, request: &Request, target: &Target, seen: &Seen) ->
         user_data: config.user_data.clone(),
         networks: world.site.networks.clone(),
         config_drive: world.site.config_drive,
-        metadata: our_metadata(request, target, seen, Made::Created)?,
+        metadata: our_metadata(request, target, seen.node.as_ref(), Made::Created)?,
         tag: tag(&request.device),
     })
 }
 
-/// What a server of ours says of itself from this act on.
+/// What a server of ours says of itself from this act on. `node` is as it was seen last.
 pub(super) fn our_metadata(
     request: &Request,
     target: &Target,
-    seen: &Seen,
+    node: Option<&Node>,
     made: Made,
 ) -> Result<BTreeMap<String, String>, Failure> {
     let config = &target.config;
-    let before = seen.node.as_ref().map_or(0, |n| n.slurmd_start_time);
+    let before = node.map_or(0, |n| n.slurmd_start_time);
     let pairs = [
         (metadata::DEVICE, request.device.to_string()),
         (metadata::REQUEST, request.id.to_string()),
@@ -160,7 +161,7 @@ pub(super) async fn wait_active(
 ) -> Result<(), Failure> {
     attempt.step("wait_active", Code::ServerError)?;
     until(world, attempt, || async {
-        let server = existing_server(world, id).await?;
+        let server = existing_server(id, world.openstack.server(id).await?)?;
         match (&server.status, &server.task_state, &server.machine) {
             (ServerStatus::Error, _, _) => Err(fault(&server)),
             (ServerStatus::Active, None, Some(machine)) if *machine != target.machine => {
@@ -177,8 +178,7 @@ pub(super) async fn wait_active(
 }
 
 /// The server, which must exist.
-pub(super) async fn existing_server(world: &World, id: &ServerId) -> Result<Server, Failure> {
-    let server = world.openstack.server(id).await?;
+pub(super) fn existing_server(id: &ServerId, server: Option<Server>) -> Result<Server, Failure> {
     server.filter(|s| s.status != ServerStatus::Deleted).ok_or_else(|| {
         let message = format!("server {id} is gone");
         Failure::needs_human(Code::ServerError, message, "see who deleted it, then adopt again")

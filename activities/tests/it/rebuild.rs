@@ -5,7 +5,7 @@ use activities::plan::Made;
 use activities::resume::resume;
 use activities::{Class, Code};
 use clients::slurm::NodeUpdate;
-use fakes::{Answer, Behaviour, Event, EventKind, Fault, JobSeed, Rebuild, Service};
+use fakes::{Answer, Behaviour, Event, EventKind, Fault, JobSeed, Rebuild, Registration, Service};
 use model::{DeviceId, NodeName, UserData};
 use serde_json::json;
 
@@ -101,6 +101,40 @@ async fn rebuilt_twice_is_rebuilt_once() {
     let again = run_as(&site, attempt(1, T + 200), "r-2").await.unwrap();
     assert_eq!((again.made, again.plan.differences), (None, Vec::new()));
     assert_eq!(site.written(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_server_whose_node_never_registered_is_rebuilt_when_the_row_is_mended() {
+    let site = changed().await;
+    site.fakes.slurm.take_out("gpu-1");
+    let outcome = run(&site, 1).await.unwrap();
+    assert_rebuilt(&site, &outcome);
+    assert_eq!(spawns(&site)[1].metadata["fleet_slurmd_before"], "0");
+}
+
+#[tokio::test]
+async fn a_slurmd_that_was_restarted_while_a_job_was_waited_for_is_the_one_of_before() {
+    let site = changed_and_busy().await;
+    let planned = started(&site);
+    let restarts = async {
+        while !state_of(&site)[1].starts_with("fleet:") {
+            tokio::task::yield_now().await;
+        }
+        let node = site.fakes.slurm.node("gpu-1").unwrap();
+        let [name, conf] = [&node["name"], &node["gres"]].map(|v| v.as_str().unwrap().to_owned());
+        let conf = Some(format!("Gres={conf} Feature=h100"));
+        assert!(site.fakes.slurm.register(&Registration { node: name, conf, gpus: None }));
+        started(&site)
+    };
+    let (outcome, restarted) = tokio::join!(run(&site, 1), restarts);
+    assert_rebuilt(&site, &outcome.unwrap());
+    assert!(restarted > planned);
+    assert_eq!(spawns(&site)[1].metadata["fleet_slurmd_before"], restarted.to_string());
+    assert!(started(&site) > restarted);
+}
+
+fn started(site: &Site) -> i64 {
+    site.fakes.slurm.node("gpu-1").unwrap()["slurmd_start_time"]["number"].as_i64().unwrap()
 }
 
 #[tokio::test]
