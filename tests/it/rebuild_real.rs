@@ -10,7 +10,7 @@ use sandbox::{Api, Release, Run, binary, output};
 use serde_json::{Value, json};
 
 use crate::adopt_real::world::World;
-use crate::adopt_real::{condition, result, start, tokens, told};
+use crate::adopt_real::{adopt, condition, start, tokens, told};
 use crate::scan::{Secrets, nothing_secret};
 use crate::wait::{eventually, http, say};
 
@@ -37,7 +37,7 @@ async fn tell(world: &World) {
     let worker = world.worker();
 
     say("gpu-001 is adopted");
-    let first = adopt(world, &[]).await;
+    let first = adopt(world, "gpu-001", &[]).await;
     assert_eq!(first["adopt"]["plan"], "PLAN_CREATE");
     ready(&squad).await;
     let before = world.root.node("gpu-001").await.unwrap().unwrap();
@@ -72,16 +72,6 @@ async fn patch(hpc: &Api, row: &Value, change: &Value) -> Value {
     let (status, row) = hpc.patch(&path, &row["revision"].to_string(), change).await.unwrap();
     assert_eq!(status, 200, "{row}");
     row
-}
-
-/// To its end.
-async fn adopt(world: &World, more: &[&str]) -> Value {
-    let mut command = start(world, "adopt", "gpu-001", more);
-    let lines = tokio::task::spawn_blocking(move || output(&mut command)).await.unwrap().unwrap();
-    for line in lines.lines() {
-        say(&format!("  | {line}"));
-    }
-    result(&lines)
 }
 
 async fn ready(squad: &Api) {
@@ -141,7 +131,7 @@ async fn occupy(world: &World) -> i64 {
 async fn a_dry_run_says_what_differs(world: &World, first: &Value, second: &Value, row: &Value) {
     say("satellite start adopt gpu-001 --dry-run: rebuild, and why");
     let writes = world.writes().await;
-    let planned = adopt(world, &["--dry-run"]).await;
+    let planned = adopt(world, "gpu-001", &["--dry-run"]).await;
     assert_eq!(planned["adopt"]["plan"], "PLAN_REBUILD");
     assert_eq!(planned["adopt"]["serverId"], first["adopt"]["serverId"]);
     let image = |row: &Value| row["image"].as_str().unwrap().to_owned();
@@ -153,8 +143,17 @@ async fn a_dry_run_says_what_differs(world: &World, first: &Value, second: &Valu
 
 async fn rebuilds_when_the_job_has_ended(world: &World, squad: &Api, first: &Value, job: i64) {
     say("satellite start adopt gpu-001: closed at once, rebuilt when the job has ended");
-    let mut command = start(world, "adopt", "gpu-001", &["--request", "req-2", "--reason", "image b"]);
-    let adoption = tokio::task::spawn_blocking(move || output(&mut command));
+    let more = ["--request", "req-2", "--reason", "image b"];
+    let (done, ()) = tokio::join!(adopt(world, "gpu-001", &more), lets_the_job_end(world, squad, job));
+    assert_eq!(done["adopt"]["plan"], "PLAN_REBUILD");
+    assert_eq!(done["adopt"]["serverId"], first["adopt"]["serverId"]);
+    assert_eq!(done["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
+    let job = world.root.job(job).await.unwrap();
+    assert_eq!((&job["job_state"], &job["restart_cnt"]), (&json!(["COMPLETED"]), &json!(0)));
+}
+
+/// When the adoption waits for it, and has done nothing but close the node.
+async fn lets_the_job_end(world: &World, squad: &Api, job: i64) {
     let (jobs, its) = ("1 jobs on gpu-001 (", format!("): {job}"));
     eventually("it waits for the job", CEILING, || async {
         let runs = squad.get("sites/lab/devices/gpu-001/workflows/").await.unwrap();
@@ -173,16 +172,6 @@ async fn rebuilds_when_the_job_has_ended(world: &World, squad: &Api, first: &Val
 
     say("her job ends by itself");
     world.services.room.exec("node-1", &["touch", LET_GO]).await.unwrap();
-    let lines = adoption.await.unwrap().unwrap();
-    for line in lines.lines() {
-        say(&format!("  | {line}"));
-    }
-    let done = result(&lines);
-    assert_eq!(done["adopt"]["plan"], "PLAN_REBUILD");
-    assert_eq!(done["adopt"]["serverId"], first["adopt"]["serverId"]);
-    assert_eq!(done["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
-    let job = world.root.job(job).await.unwrap();
-    assert_eq!((&job["job_state"], &job["restart_cnt"]), (&json!(["COMPLETED"]), &json!(0)));
 }
 
 async fn is_what_the_row_says(world: &World, squad: &Api, first: &Value, before: &Value, second: &Value) {
@@ -211,7 +200,7 @@ async fn is_what_the_row_says(world: &World, squad: &Api, first: &Value, before:
 async fn again_is_no_write(world: &World) {
     say("adopted once more: noop, no write");
     let writes = world.writes().await;
-    let done = adopt(world, &[]).await;
+    let done = adopt(world, "gpu-001", &[]).await;
     assert_eq!((&done["adopt"]["plan"], &done["adopt"]["differences"]), (&json!("PLAN_NOOP"), &json!(null)));
     assert_eq!(world.writes().await, writes);
 }

@@ -53,7 +53,7 @@ impl Secrets {
 }
 
 /// Fails when a text holds a run of 43 characters of base64: 256 bits, as the hub's access tokens are.
-pub(crate) fn assert_no_token(place: &str, text: &str) {
+fn assert_no_token(place: &str, text: &str) {
     let encoded = |c: char| c.is_ascii_alphanumeric() || "_+=-".contains(c);
     let word = text.split(|c| !encoded(c)).find(|w| w.len() >= 43);
     assert!(word.is_none(), "{place} holds what looks like a token");

@@ -3,13 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sandbox::{Release, Run, exec};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::watching::Watching;
 use super::world::World;
 use super::{
-    CEILING, a_user_runs_a_job, adopts, adopts_again_without_a_write, hpc_writes_the_rows,
-    leaves_a_humans_drain_alone, output, result, start, tokens, told,
+    CEILING, a_user_runs_a_job, adopt, adopts, adopts_again_without_a_write, hpc_writes_the_rows,
+    leaves_a_humans_drain_alone, tokens, told,
 };
 use crate::wait::{eventually, say};
 
@@ -79,14 +79,7 @@ async fn a_static_node_is_adopted(world: &World) {
 
     say(&format!("satellite start adopt {name}, a node that slurm.conf has"));
     let request = ["--reason", "new rack", "--request", "req-fixed"];
-    let mut command = start(world, "adopt", name, &request);
-    let adoption = tokio::task::spawn_blocking(move || output(&mut command));
-    let (lines, ()) = tokio::join!(adoption, tell_the_address(world));
-    let lines = lines.unwrap();
-    for line in lines.lines() {
-        say(&format!("  | {line}"));
-    }
-    let result = result(&lines);
+    let (result, ()) = tokio::join!(adopt(world, name, &request), tell_the_address(world));
     assert_eq!(result["adopt"]["plan"], "PLAN_CREATE");
     assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
     let node = eventually(&format!("{name} is IDLE"), CEILING, || async {
@@ -104,7 +97,7 @@ async fn a_static_node_is_adopted(world: &World) {
         if status == "ready" { Ok(()) } else { Err(status.to_string()) }
     })
     .await;
-    let planned: Value = super::result(&output(&mut start(world, "adopt", name, &["--dry-run"])));
+    let planned = adopt(world, name, &["--dry-run"]).await;
     assert_eq!(planned["adopt"]["plan"], "PLAN_NOOP", "{planned}");
 }
 
@@ -126,12 +119,7 @@ async fn a_node_made_by_rest_is_adopted(world: &World) {
         async move { root.node(name).await.unwrap().map(|n| tokens(&n)) }
     });
     let request = ["--reason", "new rack", "--request", "req-made"];
-    let mut command = start(world, "adopt", name, &request);
-    let lines = tokio::task::spawn_blocking(move || output(&mut command)).await.unwrap();
-    for line in lines.lines() {
-        say(&format!("  | {line}"));
-    }
-    let result = result(&lines);
+    let result = adopt(world, name, &request).await;
     assert_eq!(result["adopt"]["plan"], "PLAN_CREATE");
     assert_eq!(result["resume"]["outcome"], "RESUME_OUTCOME_RESUMED");
     let node = eventually(&format!("{name} is IDLE"), CEILING, || async {
@@ -153,6 +141,6 @@ async fn a_node_made_by_rest_is_adopted(world: &World) {
     assert_eq!((&node["features"], &node["gres"]), (&json!(["dyn", "h100"]), &json!("gpu:h100:4")));
     assert_eq!((&node["reason"], &node["extra"]), (&json!(""), &json!("")));
     assert_eq!(world.services.cloud.servers(name).await.unwrap().len(), 1);
-    let planned: Value = super::result(&super::output(&mut start(world, "adopt", name, &["--dry-run"])));
+    let planned = adopt(world, name, &["--dry-run"]).await;
     assert_eq!(planned["adopt"]["plan"], "PLAN_NOOP", "{planned}");
 }
