@@ -4,6 +4,7 @@ use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -125,12 +126,26 @@ pub fn output(command: &mut std::process::Command) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// A port that is free now.
+/// A port that is free now, and handed out once by this process. It lies below those that the kernel
+/// picks from (32768 on Linux): one of its own could be taken by any connection before a child
+/// listens there.
 ///
 /// # Errors
 /// When there is none.
 pub fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    const FIRST: u32 = 10_240;
+    const MANY: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // processes of one after another begin apart
+    let start = std::process::id().wrapping_mul(97) % MANY;
+    for _ in 0..MANY {
+        let port = FIRST + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % MANY;
+        let port = u16::try_from(port)?;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    bail!("no port from {FIRST} on is free")
 }
 
 /// Fails unless each port is free, naming those that are not.
