@@ -103,7 +103,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
         Act::Rebuild(server) => {
             delete_leftovers(world, attempt, &twins(&seen.servers, &server)).await?;
             prepare_node(world, attempt, request, &target, &seen).await?;
-            ensure_rebuilt(world, attempt, request, &target, &seen, &server.id).await?
+            Box::pin(ensure_rebuilt(world, attempt, request, &target, &seen, &server.id)).await?
         }
     };
     outcome.server = Some(server.id.clone());
