@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use clap::Parser as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// When it began.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -35,11 +36,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     LazyLock::force(&BEGAN);
-    let arguments = Arguments::parse();
-    let ended = match arguments.idle {
-        Some(satellite) => interruptible(Box::pin(idle::measure(satellite))).await,
-        None => demo(arguments.real, arguments.keep).await,
-    };
+    let ended = run(Arguments::parse()).await;
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -49,16 +46,24 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn demo(real: bool, keep: bool) -> anyhow::Result<()> {
-    let mut running = interruptible(Box::pin(story::tell(real))).await?;
-    let kept = if keep { running.keep().await } else { Ok(()) };
+async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    // one listener from the beginning to the end: a Ctrl-C that comes between two would be lost
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    if let Some(satellite) = arguments.idle {
+        return interruptible(&mut interrupt, Box::pin(idle::measure(satellite))).await;
+    }
+    let mut running = interruptible(&mut interrupt, Box::pin(story::tell(arguments.real))).await?;
+    let kept = if arguments.keep { running.keep(&mut interrupt).await } else { Ok(()) };
     running.end().await.and(kept)
 }
 
-async fn interruptible<T>(all: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+async fn interruptible<T>(
+    interrupt: &mut Signal,
+    all: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     tokio::select! {
         ended = all => ended,
-        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("stopped by Ctrl-C")),
+        _ = interrupt.recv() => Err(anyhow::anyhow!("stopped by Ctrl-C")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sandbox::{Hub, PRINCIPALS, Process, Site, Temporal, Tuning, binary, check_ports, folder};
 use serde_json::json;
+use tokio::signal::unix::Signal;
 
 use crate::world::World;
 use crate::{line, say};
@@ -80,7 +81,7 @@ impl Running {
     }
 
     /// Stays up until Ctrl-C.
-    pub(crate) async fn keep(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn keep(&mut self, interrupt: &mut Signal) -> anyhow::Result<()> {
         let key = self.folder.join("fleet-squad.pem");
         line("\nIt stays up until Ctrl-C. Try, in another terminal:");
         line(&format!("  export FLEET_HUB_URL={} FLEET_SITE=lab FLEET_CLIENT_ID=fleet-squad", self.hub.url));
@@ -92,7 +93,7 @@ impl Running {
             line(&format!("  {command}"));
         }
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => say("ending"),
+            _ = interrupt.recv() => say("ending"),
             died = self.watch() => return Err(died),
         }
         Ok(())
