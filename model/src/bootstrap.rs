@@ -13,7 +13,7 @@ pub enum NodeSource {
     Static,
     /// The node registers itself (`slurmd -Z`), and must do so closed.
     Registers,
-    /// The satellite creates it by REST (SLURM 25.05 and later).
+    /// The satellite creates it by REST (v0.0.44 and later; shown on SLURM 26.05).
     Created,
 }
 
