@@ -66,12 +66,13 @@ class Site:
 
 
 async def until_step(handle: WorkflowHandle, step: str) -> dict:
-    """The progress of a running adoption: the heartbeat of its pending activity."""
+    """The progress of a running adoption that waits for something in this step: the heartbeat of its
+    pending activity. Between entering a step and the first look it waits for nothing yet."""
     while True:
         description = await handle.describe()
         for pending in description.raw_description.pending_activities:
             beats = await description.data_converter.decode_wrapper(pending.heartbeat_details)
-            if beats and beats[0]["step"] == step:
+            if beats and beats[0]["step"] == step and beats[0].get("waitingFor"):
                 return beats[0]
         await asyncio.sleep(0.1)
 

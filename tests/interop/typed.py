@@ -64,12 +64,13 @@ async def start(client: Client, request: v1.AdoptRequest) -> WorkflowHandle:
 
 
 async def until_step(handle: WorkflowHandle, step: str) -> v1.Progress:
-    """The progress of a running adoption: the heartbeat of its pending activity."""
+    """The progress of a running adoption that waits for something in this step: the heartbeat of its
+    pending activity. Between entering a step and the first look it waits for nothing yet."""
     while True:
         description = await handle.describe()
         for pending in description.raw_description.pending_activities:
             beats = await description.data_converter.decode_wrapper(pending.heartbeat_details, [v1.Progress])
-            if beats and beats[0].step == step:
+            if beats and beats[0].step == step and beats[0].waiting_for:
                 return beats[0]
         await asyncio.sleep(0.1)
 

@@ -29,7 +29,7 @@ fn failed_for_its_flavor(case: &str, details: impl FnOnce(Value) -> Value) -> Va
 #[tokio::test(flavor = "multi_thread")]
 async fn a_python_client_sends_and_reads_plain_dicts() {
     let lab = Lab::start("interop-plain").await;
-    let said = lab.python("plain.py").await;
+    let said = lab.python("plain.py", "busy").await;
     let cases: Vec<&str> = said.iter().map(|case| case["case"].as_str().unwrap()).collect();
     let [dry, progress, busy, adopted, failed, mistyped, once_more, found, unread] = said.as_slice() else {
         panic!("{cases:?}")
@@ -79,7 +79,7 @@ async fn a_python_client_sends_and_reads_plain_dicts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_python_client_sends_and_reads_messages() {
     let lab = Lab::start("interop-typed").await;
-    let said = lab.python("typed.py").await;
+    let said = lab.python("typed.py", "progress").await;
     let [progress, json, binary, failed, invalid] = said.as_slice() else { panic!("{said:#?}") };
     assert_eq!(progress["step"], "wait_active");
     assert!(progress["waiting_for"].as_str().unwrap().contains("is BUILD"), "{progress}");

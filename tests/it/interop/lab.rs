@@ -62,8 +62,8 @@ impl Lab {
     }
 
     /// Runs a program of `tests/interop` to its end, and returns its lines. Machines stand still until
-    /// it has seen the progress of an adoption.
-    pub(super) async fn python(&self, program: &str) -> Vec<Value> {
+    /// it has said this case: what it needs an adoption to be running for is done by then.
+    pub(super) async fn python(&self, program: &str, still_until: &str) -> Vec<Value> {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         let python = tool("python").unwrap();
         let classes = self.folder.join("classes");
@@ -93,7 +93,7 @@ impl Lab {
         let whole = async {
             while let Some(line) = self.moving(moving, lines.next_line()).await.unwrap() {
                 let case: Value = serde_json::from_str(&line).unwrap();
-                moving |= case["case"] == "progress";
+                moving |= case["case"] == still_until;
                 said.push(case);
             }
             client.wait().await.unwrap()
