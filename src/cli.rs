@@ -1,5 +1,7 @@
 //! The command line.
 
+mod end;
+mod follow;
 mod identity;
 mod setup;
 mod start;
@@ -39,6 +41,12 @@ enum Command {
     Setup(setup::Setup),
     /// Starts a verb on a device through the hub, and follows it.
     Start(Box<start::Start>),
+    /// Ends what is being done to a device at its next closed point: a drained node stays drained, a burn-in's
+    /// job is cancelled, a node that is being opened is opened.
+    Stop(end::End),
+    /// Cancels what is being done to a device, where it is. A node that is drained stays drained; nothing is
+    /// undone but a burn-in's job.
+    Cancel(end::End),
     /// Prints an access token of the hub, for a call by hand: `curl -H "Authorization: Bearer $(satellite
     /// token)"`. It is good for the minutes that the hub gives it; keep it to yourself.
     Token(identity::Identity),
@@ -87,11 +95,14 @@ pub(crate) fn run() -> ExitCode {
             }
             Err(error) => fail(&format!("{error:#}")),
         },
-        Command::Start(start) => match runtime.block_on(start::run(&start)) {
-            Ok(code) => code,
-            Err(error) => fail(&format!("{error:#}")),
-        },
+        Command::Start(start) => ended(runtime.block_on(start::run(&start))),
+        Command::Stop(end) => ended(runtime.block_on(end::run(&end, end::How::Stop))),
+        Command::Cancel(end) => ended(runtime.block_on(end::run(&end, end::How::Cancel))),
     }
+}
+
+fn ended(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| fail(&format!("{error:#}")))
 }
 
 async fn token(identity: &identity::Identity) -> anyhow::Result<SecretString> {

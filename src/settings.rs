@@ -3,6 +3,7 @@
 //! *Invariant*: the only place that reads the environment and the files that settings name.
 //! Everyone else is handed a value.
 
+mod burn_in;
 mod openstack;
 mod section;
 
@@ -15,6 +16,7 @@ use model::{Invalid, NodeTemplate, PrincipalId, SiteId};
 use secrecy::SecretString;
 use url::Url;
 
+pub(crate) use burn_in::BurnIn;
 use openstack::OpenStack;
 use section::{Mistakes, Section};
 
@@ -34,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) slurm: Slurm,
     /// `[openstack]`.
     pub(crate) openstack: OpenStack,
+    /// `[burn_in]`; none where it says `off = true`.
+    pub(crate) burn_in: Option<BurnIn>,
     /// `[poll]`.
     pub(crate) poll: Poll,
     /// `[http]`.
@@ -143,6 +147,12 @@ impl Settings {
             Some(Slurm { url: url?, user: user?, token: token? })
         });
         let openstack = root.section("openstack", OpenStack::read);
+        let burn_in = if root.has("burn_in") {
+            root.section("burn_in", BurnIn::read)
+        } else {
+            root.mistake("burn_in", "is missing", "add [burn_in], or write burn_in.off = true");
+            None
+        };
         let poll = root.optional_section("poll", |s| {
             let (every, stale) =
                 (s.seconds_or("every_seconds", 60), s.seconds_or("stale_after_seconds", 300));
@@ -165,6 +175,7 @@ impl Settings {
                 hub: hub?,
                 slurm: slurm?,
                 openstack: openstack?,
+                burn_in: burn_in?,
                 poll: poll?,
                 http: http?,
                 log: log?,

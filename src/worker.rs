@@ -69,6 +69,9 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
         .register_activities(Activities::new(site.clone(), world, metrics))
         .register_workflow::<workflows::AdoptDevice>()?
         .register_workflow::<workflows::ResumeDevice>()?
+        .register_workflow::<workflows::DrainDevice>()?
+        .register_workflow::<workflows::ReleaseDevice>()?
+        .register_workflow::<workflows::BurnInDevice>()?
         .register_workflow::<workflows::PollSchedulerConditions>()?
         .build();
     let mut worker = Worker::new(&runtime, client.clone(), options).context("Temporal worker")?;

@@ -13,31 +13,23 @@ mod registration;
 mod server;
 
 use clients::openstack::Server;
-use model::{
-    Actor, Complete, DeviceId, DevicePatch, DrainReason, Invalid, Mark, NodeName, NodeSource, Owner,
-    RequestId, ServerId, Verb,
-};
+use model::{Complete, DevicePatch, Invalid, NodeName, NodeSource, Owner, ServerId, Verb};
 
-use crate::close::{ensure_closed, refuse_foreign, unknown, wait_empty};
-use crate::look::{Subject, find_subject};
+use crate::close::{Patience, ensure_closed, refuse_foreign, wait_drained};
+use crate::delete::tag;
+use crate::look::{Subject, ensure_nodes_can_be_changed, find_subject, unknown};
 use crate::plan::{Act, Made, Plan, Seen, Target, node_conf, plan};
 use crate::wait::patiently;
-use crate::{Attempt, Code, Failure, World};
+use crate::{Asked, Attempt, Code, Failure, World};
 use rebuild::ensure_rebuilt;
 use registration::{check_node, wait_registered};
-use server::{delete_leftovers, ensure_server, tag, twins, wait_active};
+use server::{delete_leftovers, ensure_server, twins, wait_active};
 
 /// What is asked.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The idempotency key.
-    pub id: RequestId,
-    /// The device.
-    pub device: DeviceId,
-    /// Who asked.
-    pub actor: Actor,
-    /// Why.
-    pub why: DrainReason,
+    /// Of which device, by whom, and why.
+    pub asked: Asked,
     /// Plan and stop there.
     pub dry_run: bool,
 }
@@ -66,17 +58,18 @@ pub struct Outcome {
 /// `request.invalid`, `request.conflict`, `bootstrap.*`, `openstack.*`, `slurm.drain_not_ours`,
 /// `slurm.config_mismatch`, and what keeps the systems from answering.
 pub async fn adopt(world: &World, attempt: &Attempt, request: &Request) -> Result<Outcome, Failure> {
-    steps(world, attempt, request).await.map_err(|f| f.in_step(attempt.current()))
+    Box::pin(steps(world, attempt, request)).await.map_err(|f| f.in_step(attempt.current()))
 }
 
 async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Outcome, Failure> {
     attempt.step("read_hub", Code::HubUnavailable)?;
-    let subject = find_subject(world, attempt, &request.device).await?;
+    let subject = find_subject(world, attempt, &request.asked.device).await?;
     let target = read_target(world, attempt, &subject).await?;
 
     attempt.step("plan", Code::OpenStackUnavailable)?;
+    ensure_nodes_can_be_changed(world, attempt).await?;
     let seen = look(world, attempt, request, &target).await?;
-    let plan = plan(&target, &seen, &request.id)?;
+    let plan = plan(&target, &seen, &request.asked.id)?;
     let mut outcome = Outcome {
         made: made(&plan, request),
         plan: plan.clone(),
@@ -113,11 +106,12 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     }
     wait_active(world, attempt, &target, &server.id).await?;
     let mut registered = wait_registered(world, attempt, request, &target, &server).await?;
-    let in_use = Made::by(&request.id, &server).is_some() && registered.node.tokens.is_busy();
+    let in_use = Made::by(&request.asked.id, &server).is_some() && registered.node.tokens.is_busy();
     if registered.opened || in_use {
         outcome.warnings.push("opened at registration".to_owned());
         attempt.step("wait_empty", Code::NodeBusy)?;
-        registered.node = wait_empty(world, attempt, registered.node).await?;
+        registered.node =
+            wait_drained(world, attempt, &target.node, Some(registered.node), patience(request)).await?.node;
     }
     check_node(world, attempt, &target, &registered.node).await?;
     Ok(outcome)
@@ -145,7 +139,7 @@ async fn read_target(world: &World, attempt: &Attempt, subject: &Subject) -> Res
 /// Everything the plan is made of, read once.
 async fn look(world: &World, attempt: &Attempt, request: &Request, target: &Target) -> Result<Seen, Failure> {
     let (openstack, slurm) = (&world.openstack, &world.slurm);
-    let tag = tag(&request.device);
+    let tag = tag(&request.asked.device);
     let (config, node) = (&target.config, &target.node);
     Ok(Seen {
         images: patiently(world, attempt, || openstack.images_called(&config.image)).await?,
@@ -167,9 +161,9 @@ fn refuse_open_and_wrong(
 ) -> Result<(), Failure> {
     let Some(node) = &seen.node else { return Ok(()) };
     if node.tokens.is_closed() {
-        return refuse_foreign(node);
+        return refuse_foreign(node, request.asked.force);
     }
-    let ours = Made::by(&request.id, server).is_some();
+    let ours = Made::by(&request.asked.id, server).is_some();
     if !differences.is_empty() && !ours && node.tokens.is_responding() {
         return Err(mismatch(target, differences, "it is open and was left so"));
     }
@@ -206,9 +200,9 @@ async fn prepare_node(
     // read again: what was planned on may be minutes old where leftovers went first
     let node = patiently(world, attempt, || world.slurm.node(&target.node)).await?;
     let node = node.ok_or_else(|| unknown(&target.node))?;
-    let node = ensure_closed(world, attempt, node, &mark(request)).await?;
+    let node = ensure_closed(world, attempt, node, &request.asked, Verb::Adopt).await?;
     attempt.step("wait_empty", Code::NodeBusy)?;
-    wait_empty(world, attempt, node).await.map(drop)
+    wait_drained(world, attempt, &target.node, Some(node), patience(request)).await.map(drop)
 }
 
 fn no_such_nodes(failure: Failure) -> Failure {
@@ -244,7 +238,7 @@ fn mismatch(target: &Target, short: &[String], then: &str) -> Failure {
 /// (open even, and with a job), or drained and not yet marked.
 fn is_settled(request: &Request, seen: &Seen, server: &Server) -> bool {
     let Some(node) = &seen.node else { return false };
-    let ours = Made::by(&request.id, server).is_some();
+    let ours = Made::by(&request.asked.id, server).is_some();
     if !node.tokens.is_closed() {
         return !ours;
     }
@@ -256,7 +250,7 @@ fn made(plan: &Plan, request: &Request) -> Option<Made> {
     match &plan.act {
         Act::Create { .. } => Some(Made::Created),
         Act::Rebuild(_) => Some(Made::Rebuilt),
-        Act::Noop(server) => Made::by(&request.id, server),
+        Act::Noop(server) => Made::by(&request.asked.id, server),
     }
 }
 
@@ -267,11 +261,7 @@ fn server_of(plan: &Plan) -> Option<ServerId> {
     }
 }
 
-fn mark(request: &Request) -> Mark {
-    Mark {
-        verb: Verb::Adopt,
-        request: request.id.clone(),
-        actor: request.actor.clone(),
-        why: request.why.clone(),
-    }
+/// A node is waited for as long as the workflow lets it.
+fn patience(request: &Request) -> Patience {
+    Patience { by_anybody: request.asked.force, ..Patience::default() }
 }

@@ -35,6 +35,8 @@ pub struct Previous {
 pub struct Attempt {
     /// Counts from 1. A later one may follow one that died anywhere, or that still runs.
     pub number: u32,
+    /// When the first attempt was scheduled, on Temporal's clock: a deadline counts from here.
+    pub scheduled: Timestamp,
     /// When it was started, on Temporal's clock.
     pub started: Timestamp,
     /// Cancelled, shutting down or paused: they look the same (facts: temporal §3).
@@ -60,7 +62,14 @@ impl Attempt {
             timeout: Code::DeadlineExceeded,
         };
         let (progress, reader) = watch::channel(first);
-        (Self { number, started, cancelled, previous, progress }, reader)
+        (Self { number, scheduled: started, started, cancelled, previous, progress }, reader)
+    }
+
+    /// The same, first scheduled at this time.
+    #[must_use]
+    pub fn scheduled_at(mut self, scheduled: Timestamp) -> Self {
+        self.scheduled = scheduled;
+        self
     }
 
     /// Enters a step. Stops here when cancelled: between steps nothing is half done. A step in which

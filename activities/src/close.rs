@@ -1,33 +1,45 @@
 //! Closing a node under our mark, and knowing that it is empty.
 
 use clients::slurm::{Node, NodeUpdate, SetState};
-use model::{Mark, NodeName, Owner};
+use jiff::Timestamp;
+use model::{AtDeadline, Mark, NodeName, Owner, Verb};
 
-use crate::wait::{Look, until};
-use crate::{Attempt, Class, Code, Failure, World};
+use crate::drained::{Drained, Holding, closed_and_empty, drained, waiting_for};
+use crate::look::existing;
+use crate::wait::{Look, absorbs, until};
+use crate::{Asked, Attempt, Class, Code, Failure, World};
 
 /// Drains the node under our mark, or finds it so; the node as it was read last. `seen` is how it was
 /// a moment ago. Foreign words are never written over: the drain goes out without a reason, is read
 /// back, and gets ours only where none is. It carries our claim, by which a later attempt knows whose
-/// a drain without a reason is.
+/// a drain without a reason is. A closing by somebody else is refused, or, where that is forced, is as
+/// good as ours; their words stay.
 pub(crate) async fn ensure_closed(
     world: &World,
     attempt: &Attempt,
     seen: Node,
-    mark: &Mark,
+    asked: &Asked,
+    verb: Verb,
 ) -> Result<Node, Failure> {
-    let (name, mut seen) = (&seen.name.clone(), Some(seen));
+    let (name, mark, mut seen) = (&seen.name.clone(), &asked.mark(verb), Some(seen));
     until(world, attempt, || {
         let seen = seen.take();
-        async move { close(world, seen_or_read(world, name, seen).await?, mark).await }
+        async move { close(world, seen_or_read(world, name, seen).await?, mark, asked.force).await }
     })
     .await
 }
 
-async fn close(world: &World, mut node: Node, mark: &Mark) -> Result<Look<Node>, Failure> {
+/// One look at the node, and what is missing until it is drained under our mark.
+pub(crate) async fn close(
+    world: &World,
+    mut node: Node,
+    mark: &Mark,
+    force: bool,
+) -> Result<Look<Node>, Failure> {
     let name = &node.name.clone();
-    if node.tokens.is_closed() {
-        refuse_foreign(&node)?;
+    let mut theirs = node.tokens.is_closed() && is_foreign(&node);
+    if theirs {
+        refuse_foreign(&node, force)?;
     }
     if !node.tokens.is_draining() {
         if node.tokens.is_busy() && node.tokens.any(&["POWERING_UP", "POWER_UP"]) {
@@ -40,52 +52,121 @@ async fn close(world: &World, mut node: Node, mark: &Mark) -> Result<Look<Node>,
         world.slurm.update_node(name, &drain).await?;
         node = existing(world, name).await?;
         if !node.reason.is_empty() && node.reason != leftover {
-            refuse_foreign(&node)?;
+            theirs = is_foreign(&node);
+            refuse_foreign(&node, force)?;
         }
     }
+    if theirs {
+        // forced: whoever closed it has said why, and their words stay
+        return Ok(match node.tokens.is_draining() {
+            true => Look::Ready(node),
+            false => Look::NotYet(format!("{name} is {}", node.tokens)),
+        });
+    }
     let claim = claim(&node, mark);
-    let reason = Some(mark.reason()).filter(|r| *r != node.reason);
+    let reason = (!mark.stands_in(&node.reason)).then(|| mark.reason());
     if claim.is_some() || reason.is_some() {
         world.slurm.update_node(name, &NodeUpdate { state: None, reason, extra: claim }).await?;
         node = existing(world, name).await?;
     }
-    if node.tokens.is_draining() && node.reason == mark.reason() {
+    if node.tokens.is_draining() && mark.stands_in(&node.reason) {
         return Ok(Look::Ready(node));
     }
-    refuse_foreign(&node)?;
+    refuse_foreign(&node, force)?;
     Ok(Look::NotYet(format!("{name} is {}: {}", node.tokens, node.reason)))
 }
 
-/// Our claim, where it is not there yet and nobody else's `extra` is.
+/// Our claim, where it is not there yet and nobody else's `extra` is. One that names the request's job
+/// as well is as good.
 fn claim(node: &Node, mark: &Mark) -> Option<String> {
-    Owner::may_claim(&node.extra).then(|| mark.claim()).filter(|c| *c != node.extra)
+    (Owner::may_claim(&node.extra) && !mark.claims(&node.extra)).then(|| mark.claim())
 }
 
-/// Waits until no job holds the node: by its state, and by a job list that was read after it,
-/// since a suspended job does not show in the state (facts: slurm §12). `seen` is how it was a moment
-/// ago; the node as it was read last. Somebody who makes the closing theirs meanwhile ends the wait.
-pub(crate) async fn wait_empty(world: &World, attempt: &Attempt, seen: Node) -> Result<Node, Failure> {
-    let (name, mut seen) = (&seen.name.clone(), Some(seen));
-    until(world, attempt, || {
-        let seen = seen.take();
-        async move { empty(world, seen_or_read(world, name, seen).await?).await }
-    })
-    .await
+/// How long a node is waited for, and over what.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Patience {
+    /// Also while somebody else has closed it, in whatever way.
+    pub(crate) by_anybody: bool,
+    /// A job of ours, which may be on it.
+    pub(crate) ours: Option<i64>,
+    /// Until when jobs may hold it, and what is done then. None: as long as the workflow lets it.
+    pub(crate) deadline: Option<(Timestamp, AtDeadline)>,
 }
 
-async fn empty(world: &World, node: Node) -> Result<Look<Node>, Failure> {
-    let name = &node.name;
-    if !node.tokens.is_draining() {
-        return Err(lost(&node));
+/// A node that is empty.
+#[derive(Debug)]
+pub(crate) struct Emptied {
+    /// As it was read last.
+    pub(crate) node: Node,
+    /// The jobs that were cancelled when time was up.
+    pub(crate) cancelled: Vec<i64>,
+}
+
+/// Waits until the node is drained: by its state, and by a job list that was read after it. `seen` is
+/// how it was a moment ago; none: it is read. Somebody who makes the closing theirs meanwhile ends the wait, unless
+/// anybody's is as good.
+pub(crate) async fn wait_drained(
+    world: &World,
+    attempt: &Attempt,
+    name: &NodeName,
+    mut seen: Option<Node>,
+    patience: Patience,
+) -> Result<Emptied, Failure> {
+    let mut cancelled = Vec::new();
+    loop {
+        match look(world, name, seen.take(), patience).await {
+            Ok((node, Drained::Yes)) => return Ok(Emptied { node, cancelled }),
+            Ok((node, Drained::Open)) => return Err(lost(&node)),
+            Ok((node, Drained::Held(held))) => {
+                let waits_for = waiting_for(&node, &held);
+                attempt.waiting(&waits_for);
+                match patience.deadline {
+                    Some((end, AtDeadline::Fail)) if end <= Timestamp::now() => {
+                        return Err(late(&waits_for));
+                    }
+                    Some((end, AtDeadline::CancelJobs)) if end <= Timestamp::now() => {
+                        attempt.check()?;
+                        cancel(world, &held, &mut cancelled).await?;
+                    }
+                    _ => {}
+                }
+            }
+            Err(failure) if absorbs(&failure) => attempt.waiting(&failure.message),
+            Err(failure) => return Err(failure),
+        }
+        attempt.pause(world.site.look_every).await?;
     }
-    refuse_foreign(&node)?;
+}
+
+async fn look(
+    world: &World,
+    name: &NodeName,
+    seen: Option<Node>,
+    patience: Patience,
+) -> Result<(Node, Drained), Failure> {
+    let node = seen_or_read(world, name, seen).await?;
+    if node.tokens.is_closed() {
+        refuse_foreign(&node, patience.by_anybody)?;
+    }
     let jobs = world.slurm.jobs().await?;
-    let holding: Vec<String> = jobs.iter().filter(|j| j.holds(name)).map(|j| j.id.to_string()).collect();
-    if holding.is_empty() && !node.tokens.is_busy() {
-        return Ok(Look::Ready(node));
+    let drained = match patience.by_anybody {
+        true => closed_and_empty(&node, &jobs),
+        false => drained(&node, &jobs, patience.ours),
+    };
+    Ok((node, drained))
+}
+
+/// Cancels what holds a node, each job once.
+async fn cancel(world: &World, held: &[Holding], cancelled: &mut Vec<i64>) -> Result<(), Failure> {
+    for job in held.iter().filter(|j| !cancelled.contains(&j.id)).collect::<Vec<_>>() {
+        match world.slurm.cancel_job(world.slurm.user(), job.key).await {
+            Ok(_) => cancelled.push(job.id),
+            // looked at again
+            Err(error) if crate::failure::is_absorbed(&error.kind) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    let some = holding.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-    Ok(Look::NotYet(format!("{} jobs on {name} ({}): {some}", holding.len(), node.tokens)))
+    Ok(())
 }
 
 async fn seen_or_read(world: &World, name: &NodeName, seen: Option<Node>) -> Result<Node, Failure> {
@@ -95,31 +176,30 @@ async fn seen_or_read(world: &World, name: &NodeName, seen: Option<Node>) -> Res
     }
 }
 
-/// The node, which must exist.
-pub(crate) async fn existing(world: &World, name: &NodeName) -> Result<Node, Failure> {
-    world.slurm.node(name).await?.ok_or_else(|| unknown(name))
+/// Whether somebody else closed it.
+pub(crate) fn is_foreign(node: &Node) -> bool {
+    matches!(Owner::of(&node.reason, &node.extra), Owner::Other(_))
 }
 
-/// Refuses a node that somebody else closed.
-pub(crate) fn refuse_foreign(node: &Node) -> Result<(), Failure> {
+/// Refuses a node that somebody else closed, unless that is forced.
+pub(crate) fn refuse_foreign(node: &Node, force: bool) -> Result<(), Failure> {
     match Owner::of(&node.reason, &node.extra) {
-        Owner::Ours(_) | Owner::Nobody => Ok(()),
-        Owner::Other(words) => {
+        Owner::Other(words) if !force => {
             let words = if words.is_empty() { "no reason given".to_owned() } else { words };
             let message = format!("{} is {} and not by us: {words}", node.name, node.tokens);
             let remedy = "ask who closed it; their words are left as they are";
             Err(Failure::needs_human(Code::DrainNotOurs, message, remedy))
         }
+        Owner::Ours(_) | Owner::Nobody | Owner::Other(_) => Ok(()),
     }
-}
-
-/// SLURM has no such node.
-pub(crate) fn unknown(name: &NodeName) -> Failure {
-    let message = format!("SLURM has no node {name}");
-    Failure::needs_human(Code::NodeUnknown, message, "compare the hub's names with slurm.conf")
 }
 
 fn lost(node: &Node) -> Failure {
     let message = format!("{} should be drained and is {}", node.name, node.tokens);
     Failure { class: Class::Retry, ..Failure::needs_human(Code::NodeBusy, message, "see who opened it") }
+}
+
+fn late(waits_for: &str) -> Failure {
+    let remedy = "wait for the jobs, or ask their users; then start again";
+    Failure::needs_human(Code::NodeBusy, format!("time was up: {waits_for}"), remedy)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clients::slurm::{Node, Partition, Tokens};
 use jiff::Timestamp;
-use model::{Condition, ConditionType, NodeName, Observed, Status};
+use model::{Condition, ConditionType, NodeName, Observed, Owner, Status};
 
 /// A node may be UNKNOWN or NOT_RESPONDING for so long before anything is concluded.
 pub const GRACE: Duration = Duration::from_secs(90);
@@ -256,6 +256,9 @@ fn describe(node: &Node) -> String {
     let mut text = format!("{} is {}", node.name, node.tokens);
     if node.tokens.is_closed() && !node.reason.is_empty() {
         text = format!("{text}: {}", node.reason);
+    }
+    if let Some(request) = Owner::lost(node.tokens.is_closed(), &node.extra) {
+        text = format!("{text} (mark lost: {request} has closed it, and it is open)");
     }
     let unknown = unknown_tokens(&node.tokens);
     if !unknown.is_empty() {

@@ -60,6 +60,13 @@ codes! {
     NodeUnknown = "slurm.node_unknown", Hpc;
     /// Jobs still hold the node. *Do*: wait for them, or ask their users.
     NodeBusy = "slurm.node_busy", Hpc;
+    /// A released node is back in SLURM: its slurmd runs still, or was started again. It was drained
+    /// again. *Do*: end slurmd on the machine, then release again.
+    NodeReturned = "slurm.node_returned", Hpc;
+    /// Jobs were to be cancelled, and it is not known to be safe: without slurmdbd, cancelling another
+    /// user's job as anybody but root hangs slurmctld. Nothing was changed. *Do*: give the worker root's
+    /// token, or set up slurmdbd; or drain without cancelling.
+    CancelUnsafe = "slurm.cancel_unsafe", Hpc;
     /// Somebody else closed the node; their words are left alone. *Do*: ask them.
     DrainNotOurs = "slurm.drain_not_ours", Hpc;
     /// The node registered otherwise than its row says: features, GRES, partition, or SLURM's own
@@ -81,6 +88,18 @@ codes! {
     SlurmRefused = "slurm.refused", Hpc;
     /// SLURM could not be reached. *Do*: look at slurmrestd and slurmctld.
     SlurmUnavailable = "slurm.unavailable", Hpc;
+    /// A burn-in test failed by its own word, missed a threshold, or the node went away under it. The
+    /// node stays closed. *Do*: read the test's output on the node; mend it; resume, which burns in again.
+    BurnInFailed = "burn_in.failed", Fleet;
+    /// A burn-in ran, and nothing can be said of the node: a test ran out of its time, somebody cancelled
+    /// the job, its end is not known any more. The node stays closed. *Do*: read the message; resume.
+    BurnInUnknown = "burn_in.unknown", Fleet;
+    /// A burn-in did not run: a job, a reservation or a power action stood before it, or SLURM did not
+    /// start it. The node stays closed, and no job of ours is left. *Do*: clear what is named; resume.
+    BurnInNotRun = "burn_in.not_run", Hpc;
+    /// A job of somebody else started on the node while it should have been closed for a burn-in. It runs
+    /// on; the node takes no other. *Do*: tell HPC what the message names; drain, then resume.
+    BurnInLeaked = "burn_in.leaked", Hpc;
     /// The project's quota is used up. *Do*: raise it.
     Quota = "openstack.quota", Fleet;
     /// Nova found no host: the machine is taken, down or unknown. *Do*: look at it in Nova. The

@@ -7,17 +7,24 @@
 //! nothing is changed.
 
 pub mod adopt;
+mod asked;
 mod attempt;
+pub mod burn_in;
 mod close;
 pub mod conditions;
+mod delete;
+pub mod drain;
+pub mod drained;
 mod failure;
 mod look;
 pub mod plan;
 pub mod poll_conditions;
+pub mod release;
 pub mod resume;
 mod wait;
 mod world;
 
+pub use asked::Asked;
 pub use attempt::{Attempt, Previous, Progress};
 pub use failure::{Class, Code, Failure, Owner};
 pub use world::{Site, World};

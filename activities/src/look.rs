@@ -1,9 +1,10 @@
 //! Look-ups that several verbs begin with.
 
+use clients::slurm::Node;
 use model::{Device, DeviceId, Invalid, NodeName};
 
 use crate::wait::patiently;
-use crate::{Attempt, Code, Failure, World};
+use crate::{Attempt, Class, Code, Failure, World};
 
 /// A device and the node it is to be. No other device of the site has that node.
 pub(crate) struct Subject {
@@ -31,4 +32,49 @@ pub(crate) async fn find_subject(
         return Err(Failure::needs_human(Code::RequestConflict, message, remedy).about("slurm_node_name"));
     }
     Ok(Subject { device: device.clone(), node })
+}
+
+/// The node. `None` is concluded from its own GET and the full list, never from one: a look-up that
+/// failed can look like absence (cases: B01).
+pub(crate) async fn find_node(world: &World, name: &NodeName) -> Result<Option<Node>, Failure> {
+    if let Some(node) = world.slurm.node(name).await? {
+        return Ok(Some(node));
+    }
+    let all = world.slurm.nodes().await?;
+    let listed = all.list.iter().any(|n| n.name == *name);
+    if !listed && all.unreadable == 0 {
+        return Ok(None);
+    }
+    let message = match listed {
+        true => format!("SLURM lists {name} and says that it does not know it"),
+        false => {
+            format!("SLURM does not know {name}, and {} nodes of its list cannot be read", all.unreadable)
+        }
+    };
+    let failure = Failure::needs_human(Code::SlurmUnavailable, message, "look at slurmrestd and slurmctld");
+    Err(Failure { class: Class::Retry, ..failure })
+}
+
+/// The node, which must exist.
+pub(crate) async fn existing(world: &World, name: &NodeName) -> Result<Node, Failure> {
+    find_node(world, name).await?.ok_or_else(|| unknown(name))
+}
+
+/// SLURM has no such node.
+pub(crate) fn unknown(name: &NodeName) -> Failure {
+    let message = format!("SLURM has no node {name}");
+    Failure::needs_human(Code::NodeUnknown, message, "compare the hub's names with slurm.conf")
+}
+
+/// Refuses, before anything is done, where SLURM's release cannot change nodes over REST.
+pub(crate) async fn ensure_nodes_can_be_changed(world: &World, attempt: &Attempt) -> Result<(), Failure> {
+    let dialect = patiently(world, attempt, || world.slurm.dialect()).await?;
+    if dialect.node_write {
+        return Ok(());
+    }
+    let message = format!(
+        "changing nodes over REST needs v0.0.40 or newer, as SLURM 24.11 serves; this slurmrestd speaks {}",
+        dialect.version
+    );
+    Err(Failure::needs_human(Code::ReleaseTooOld, message, "upgrade SLURM, or change the node with scontrol"))
 }

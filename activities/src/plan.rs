@@ -246,7 +246,8 @@ pub(crate) fn requested_by(server: &Server) -> Option<&str> {
     server.metadata.get(metadata::REQUEST).map(String::as_str)
 }
 
-fn never_launched(server: &Server) -> bool {
+/// Nova could not place it: nothing has ever run there.
+pub(crate) fn never_launched(server: &Server) -> bool {
     server.status == ServerStatus::Error && server.launched_at.is_none()
 }
 
@@ -335,7 +336,8 @@ fn keeps(target: &Target, flavor: &Flavor, server: &Server) -> Result<(), Failur
     Err(Failure::needs_human(Code::RequestConflict, message, remedy))
 }
 
-fn ambiguous(servers: &[&Server]) -> Failure {
+/// More than one server is the device's, and nothing tells which is right.
+pub(crate) fn ambiguous(servers: &[&Server]) -> Failure {
     let list: Vec<String> = servers.iter().map(|s| format!("{} ({})", s.id, s.status)).collect();
     let message = format!("more than one server carries the device's mark: {}", list.join(", "));
     Failure::needs_human(Code::Ambiguous, message, "delete the wrong one; nothing was deleted")

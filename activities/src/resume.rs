@@ -1,16 +1,18 @@
 //! Resume: opens a node that is closed under our mark.
 //!
-//! After success the node is open and its slurmd responds. Idempotent: an open node is left alone
-//! (RESUME would be an error there). Waits for a node that does not respond, and out the seconds of
-//! NOT_RESPONDING that follow a RESUME. Never opens what somebody else closed.
+//! After success the node is open, its slurmd responds, and slurmctld has had the time to save that:
+//! until then it may forget what it acknowledged (facts: slurm §12). Idempotent: an open node is left
+//! alone (RESUME would be an error there). Waits for a node that does not respond, and out the seconds
+//! of NOT_RESPONDING that follow a RESUME. Never opens what somebody else closed, unless that is forced.
 
+use clients::Kind;
 use clients::slurm::{Node, NodeUpdate, SetState};
-use model::{DeviceId, NodeName, Owner};
+use model::{NodeName, Owner};
 
-use crate::close::{existing, refuse_foreign};
-use crate::look::find_subject;
-use crate::wait::{Look, patiently, until};
-use crate::{Attempt, Code, Failure, World};
+use crate::close::refuse_foreign;
+use crate::look::{ensure_nodes_can_be_changed, existing, find_subject};
+use crate::wait::{Look, REPEATS, patiently, settle, until};
+use crate::{Asked, Attempt, Class, Code, Failure, World};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,27 +28,38 @@ pub enum Outcome {
 /// # Errors
 /// `request.*`, `slurm.node_unknown`, `slurm.drain_not_ours`, `slurm.config_mismatch`, and what
 /// keeps the systems from answering.
-pub async fn resume(world: &World, attempt: &Attempt, device: &DeviceId) -> Result<Outcome, Failure> {
-    steps(world, attempt, device).await.map_err(|f| f.in_step(attempt.current()))
+pub async fn resume(world: &World, attempt: &Attempt, asked: &Asked) -> Result<Outcome, Failure> {
+    Box::pin(steps(world, attempt, asked)).await.map_err(|f| f.in_step(attempt.current()))
 }
 
-async fn steps(world: &World, attempt: &Attempt, device: &DeviceId) -> Result<Outcome, Failure> {
+async fn steps(world: &World, attempt: &Attempt, asked: &Asked) -> Result<Outcome, Failure> {
     attempt.step("read_hub", Code::HubUnavailable)?;
-    let name = find_subject(world, attempt, device).await?.node;
+    let name = find_subject(world, attempt, &asked.device).await?.node;
     attempt.step("look", Code::SlurmUnavailable)?;
-    let resumed = open(world, attempt, &name).await?;
+    ensure_nodes_can_be_changed(world, attempt).await?;
+    if !open(world, attempt, &name, asked.force).await? {
+        wait_open(world, attempt, &name).await?;
+        return Ok(Outcome::AlreadyOpen(name));
+    }
+    wait_open(world, attempt, &name).await?;
+    settle(world, attempt, Code::SlurmUnavailable, "the node is open").await?;
+    wait_open(world, attempt, &name).await?;
+    Ok(Outcome::Resumed(name))
+}
+
+/// Waits until it is open and responds, and leaves nothing of ours on it.
+async fn wait_open(world: &World, attempt: &Attempt, name: &NodeName) -> Result<(), Failure> {
     attempt.step("wait_open", Code::SlurmUnavailable)?;
-    let node = until(world, attempt, || wait_open(world, &name)).await?;
-    clear_claim(world, attempt, &node).await?;
-    Ok(if resumed { Outcome::Resumed(name) } else { Outcome::AlreadyOpen(name) })
+    let node = until(world, attempt, || look_open(world, name)).await?;
+    clear_claim(world, attempt, &node).await
 }
 
 /// Sends RESUME to a closed node; looks again before it repeats one whose answer was lost, since a
-/// second RESUME is an error. True when one was sent.
-async fn open(world: &World, attempt: &Attempt, name: &NodeName) -> Result<bool, Failure> {
+/// second RESUME is an error, and one that was refused, three times in ten seconds. True when one was sent.
+async fn open(world: &World, attempt: &Attempt, name: &NodeName, force: bool) -> Result<bool, Failure> {
     let resume = NodeUpdate { state: Some([SetState::Resume]), ..NodeUpdate::default() };
-    let mut sent = false;
-    while until(world, attempt, || look(world, name)).await? {
+    let (mut sent, mut left) = (false, REPEATS.into_iter());
+    while until(world, attempt, || look(world, name, force)).await? {
         attempt.step("open_node", Code::SlurmUnavailable)?;
         sent = true;
         match world.slurm.update_node(name, &resume).await {
@@ -55,6 +68,12 @@ async fn open(world: &World, attempt: &Attempt, name: &NodeName) -> Result<bool,
                 attempt.waiting(&error.to_string());
                 attempt.pause(world.site.look_every).await?;
             }
+            // 24.11 refuses RESUME until the node has registered with a slurmctld that has just started
+            Err(error) if matches!(error.kind, Kind::Rejected(_)) => {
+                let Some(times) = left.next() else { return Err(error.into()) };
+                attempt.waiting(&error.to_string());
+                attempt.pause(world.site.repeat_after * times).await?;
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -62,12 +81,12 @@ async fn open(world: &World, attempt: &Attempt, name: &NodeName) -> Result<bool,
 }
 
 /// Whether it is closed, by us, and can be opened.
-async fn look(world: &World, name: &NodeName) -> Result<Look<bool>, Failure> {
+async fn look(world: &World, name: &NodeName, force: bool) -> Result<Look<bool>, Failure> {
     let node = existing(world, name).await?;
     if !node.tokens.is_closed() {
-        return Ok(Look::Ready(false));
+        return refuse_asleep(&node).map(|()| Look::Ready(false));
     }
-    refuse_foreign(&node)?;
+    refuse_foreign(&node, force)?;
     if Owner::of(&node.reason, &node.extra) == Owner::Nobody {
         return Ok(Look::NotYet(format!("{name} is {}: {}", node.tokens, node.reason)));
     }
@@ -82,12 +101,26 @@ async fn look(world: &World, name: &NodeName) -> Result<Look<bool>, Failure> {
     Ok(Look::Ready(true))
 }
 
-/// Open and responding.
-async fn wait_open(world: &World, name: &NodeName) -> Result<Look<Node>, Failure> {
+/// A node that power saving has put to sleep, or that no machine has ever been, is not closed: RESUME
+/// is no way to wake it (cases: B18).
+fn refuse_asleep(node: &Node) -> Result<(), Failure> {
+    if !node.tokens.any(&["POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN"]) {
+        return Ok(());
+    }
+    let message = format!("{} is {}: powered down, not closed", node.name, node.tokens);
+    let remedy = "SLURM wakes it when a job needs it; a device without a server is adopted";
+    Err(Failure::needs_human(Code::RequestConflict, message, remedy))
+}
+
+/// Open and responding. One that was opened and is closed under our mark again was forgotten by
+/// slurmctld: the next attempt opens it again.
+async fn look_open(world: &World, name: &NodeName) -> Result<Look<Node>, Failure> {
     let node = existing(world, name).await?;
     if node.tokens.is_closed() {
-        refuse_foreign(&node)?;
-        return Ok(Look::NotYet(format!("{name} is still {}", node.tokens)));
+        refuse_foreign(&node, false)?;
+        let message = format!("{name} was opened and is {}", node.tokens);
+        let failure = Failure::needs_human(Code::SlurmUnavailable, message, "look at slurmctld");
+        return Err(Failure { class: Class::Retry, ..failure });
     }
     if node.tokens.any(&["NOT_RESPONDING", "UNKNOWN"]) {
         return Ok(Look::NotYet(format!("{name} does not respond yet ({})", node.tokens)));

@@ -4,11 +4,11 @@ use std::future::Future;
 
 use clients::Error;
 
-use crate::failure::{class, is_absorbed};
-use crate::{Attempt, Class, Failure, World};
+use crate::failure::is_absorbed;
+use crate::{Attempt, Class, Code, Failure, World};
 
 /// A safe call is repeated so often, each time after so many units of `Site::repeat_after`.
-const REPEATS: [u32; 3] = [1, 3, 6];
+pub(crate) const REPEATS: [u32; 3] = [1, 3, 6];
 
 /// What a look at something brought.
 pub(crate) enum Look<T> {
@@ -39,32 +39,49 @@ where
     }
 }
 
-/// Repeats a call that is safe to repeat, three times in ten seconds, while its error may pass by
-/// itself.
-pub(crate) async fn patiently<T, F>(
+/// Repeats a call that is safe to repeat, three times in ten seconds, while its failure may pass by
+/// itself. Stops before it when cancelled.
+pub(crate) async fn patiently<T, E, F>(
     world: &World,
     attempt: &Attempt,
     call: impl Fn() -> F,
 ) -> Result<T, Failure>
 where
-    F: Future<Output = Result<T, Error>>,
+    E: Into<Failure>,
+    F: Future<Output = Result<T, E>>,
 {
+    attempt.check()?;
     for times in REPEATS {
-        match call().await {
+        let failure: Failure = match call().await {
             Ok(value) => return Ok(value),
-            Err(error) => match class(&error.kind) {
-                Class::Retry | Class::RetryAfter(_) => {
-                    attempt.waiting(&error.to_string());
-                    attempt.pause(world.site.repeat_after * times).await?;
-                }
-                Class::Permanent | Class::NeedsHuman | Class::Cancelled => return Err(error.into()),
-            },
+            Err(error) => error.into(),
+        };
+        match failure.class {
+            Class::Retry | Class::RetryAfter(_) => {
+                attempt.waiting(&failure.message);
+                attempt.pause(world.site.repeat_after * times).await?;
+            }
+            Class::Permanent | Class::NeedsHuman | Class::Cancelled => return Err(failure),
         }
     }
-    Ok(call().await?)
+    call().await.map_err(Into::into)
 }
 
-fn absorbs(failure: &Failure) -> bool {
+/// Whether a wait goes on over it.
+pub(crate) fn absorbs(failure: &Failure) -> bool {
     let source = failure.source.as_ref().and_then(|s| s.downcast_ref::<Error>());
     source.is_some_and(|e| is_absorbed(&e.kind))
+}
+
+/// Lets slurmctld save what it has acknowledged: until then it may forget it (facts: slurm §12). What
+/// rests on it is looked at after this.
+pub(crate) async fn settle(
+    world: &World,
+    attempt: &Attempt,
+    timeout: Code,
+    saved: &str,
+) -> Result<(), Failure> {
+    attempt.step("settle", timeout)?;
+    attempt.waiting(&format!("slurmctld to have saved that {saved}"));
+    attempt.pause(world.site.settle).await
 }

@@ -7,11 +7,15 @@ use clients::openstack::{Networks, OpenStack};
 use clients::slurm::Slurm;
 use model::{NodeTemplate, SiteId};
 
+use crate::burn_in;
+
 /// The systems of one site, and how the site wants things done.
 #[derive(Debug)]
 pub struct World {
     /// The site's settings.
     pub site: Site,
+    /// How the site burns in; none: its settings turn it off.
+    pub burn_in: Option<burn_in::Settings>,
     /// The site's SLURM.
     pub slurm: Slurm,
     /// The site's OpenStack project.

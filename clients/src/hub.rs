@@ -1,5 +1,7 @@
 //! The hub, as one principal of one site.
 
+mod runs;
+
 use jiff::Timestamp;
 use model::{
     BootstrapConfig, BootstrapDraft, Claim, Condition, ConditionPost, ConditionResult, Device, DeviceId,

@@ -58,6 +58,8 @@ pub fn router(hub: Hub) -> Router {
         .route("/sites/{site}/slurm-bootstrap-configs/{id}/history", get(configs::history))
         .route("/sites/{site}/devices/{device}/workflows/", get(workflows::list).post(workflows::start))
         .route("/sites/{site}/devices/{device}/workflows/{run}", get(workflows::get))
+        .route("/sites/{site}/devices/{device}/workflows/{run}/stop", post(workflows::stop))
+        .route("/sites/{site}/devices/{device}/workflows/{run}/cancel", post(workflows::cancel))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_method)
         .layer(middleware::from_fn_with_state(hub.clone(), auth::authenticate));

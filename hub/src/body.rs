@@ -197,7 +197,7 @@ mod tests {
         for (body, said) in [
             (
                 r#"{"verb":"hunter2","reason":"r"}"#,
-                "verb: is not of the right type; give `adopt` or `resume`",
+                "verb: is not of the right type; give one of `adopt`, `release`, `drain`, `resume`, `burn_in`",
             ),
             (
                 r#"{"verb":"adopt","reason":"r","dry_run":"hunter2"}"#,

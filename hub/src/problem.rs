@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     RevisionMoved,
     /// Another run holds the device.
     DeviceBusy,
+    /// A run that is over is to be ended.
+    RunClosed,
     /// The idempotency key came with another request before.
     KeyReused,
     /// Temporal does not answer.
@@ -75,6 +77,7 @@ impl Kind {
             }
             Self::RevisionMoved => ("revision-moved", S::PRECONDITION_FAILED, "The row has changed since"),
             Self::DeviceBusy => ("device-busy", S::CONFLICT, "Another run holds the device"),
+            Self::RunClosed => ("run-closed", S::CONFLICT, "The run is over"),
             Self::KeyReused => {
                 ("idempotency-key-reused", S::UNPROCESSABLE_ENTITY, "The key came with another request")
             }

@@ -1,7 +1,8 @@
-//! Temporal's client: the only file that names it. Raw gRPC, since the SDK cannot hand over a
-//! request id.
+//! Temporal's client: named here and below only. Raw gRPC, since the SDK cannot hand over a request id.
 //!
 //! The connection is made when it is first needed and made again after Temporal was away.
+
+mod run;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,17 +11,11 @@ use model::{Actor, DeviceId, RequestId, SiteId};
 use proto::names;
 use temporalio_client::{Connection, ConnectionOptions, TlsOptions};
 use temporalio_common::protos::temporal::api::common::v1::{
-    Memo, Payload, Payloads, SearchAttributes, WorkflowExecution, WorkflowType,
+    Memo, Payload, Payloads, SearchAttributes, WorkflowType,
 };
-use temporalio_common::protos::temporal::api::enums::v1::{
-    HistoryEventFilterType, WorkflowIdConflictPolicy, WorkflowIdReusePolicy,
-};
-use temporalio_common::protos::temporal::api::history::v1::HistoryEvent;
+use temporalio_common::protos::temporal::api::enums::v1::{WorkflowIdConflictPolicy, WorkflowIdReusePolicy};
 use temporalio_common::protos::temporal::api::taskqueue::v1::TaskQueue;
-use temporalio_common::protos::temporal::api::workflowservice::v1::{
-    DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse, GetWorkflowExecutionHistoryRequest,
-    StartWorkflowExecutionRequest,
-};
+use temporalio_common::protos::temporal::api::workflowservice::v1::StartWorkflowExecutionRequest;
 use tokio::sync::Mutex;
 use tonic::{Code, Status};
 use url::Url;
@@ -49,6 +44,10 @@ pub(crate) struct Start<'a> {
     pub(crate) request: &'a RequestId,
     /// Who asks.
     pub(crate) actor: &'a Actor,
+    /// They ask that it goes on over what somebody else closed.
+    pub(crate) force: bool,
+    /// They ask that the node is opened without a burn-in.
+    pub(crate) skip_burn_in: bool,
     /// The encoded input.
     pub(crate) input: Payload,
 }
@@ -141,57 +140,6 @@ impl Temporal {
         Ok(Started { run_id: answer.run_id, new: answer.started })
     }
 
-    /// DescribeWorkflowExecution; without a run id, of the latest run. Needs no worker. `None` when
-    /// there is no such run (any more).
-    pub(crate) async fn describe(
-        &self,
-        namespace: &str,
-        workflow_id: &str,
-        run_id: &str,
-    ) -> Result<Option<DescribeWorkflowExecutionResponse>, Error> {
-        let request = DescribeWorkflowExecutionRequest {
-            namespace: namespace.to_owned(),
-            execution: Some(execution(workflow_id, run_id)),
-        };
-        let answer = self
-            .call(async |connection| {
-                connection.workflow_service().describe_workflow_execution(tonic::Request::new(request)).await
-            })
-            .await;
-        match answer {
-            Ok(description) => Ok(Some(description)),
-            Err(Error::NotFound(_)) => Ok(None),
-            // a run id that is not a UUID
-            Err(Error::Refused(status)) if status.code() == Code::InvalidArgument => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The event that closed a run: its result, or its failure.
-    pub(crate) async fn close_event(
-        &self,
-        namespace: &str,
-        workflow_id: &str,
-        run_id: &str,
-    ) -> Result<Option<HistoryEvent>, Error> {
-        let request = GetWorkflowExecutionHistoryRequest {
-            namespace: namespace.to_owned(),
-            execution: Some(execution(workflow_id, run_id)),
-            history_event_filter_type: HistoryEventFilterType::CloseEvent.into(),
-            skip_archival: true,
-            ..Default::default()
-        };
-        let answer = self
-            .call(async |connection| {
-                connection
-                    .workflow_service()
-                    .get_workflow_execution_history(tonic::Request::new(request))
-                    .await
-            })
-            .await?;
-        Ok(answer.history.and_then(|mut history| history.events.pop()))
-    }
-
     /// Makes one call, bounded, on the connection. One that Temporal did not answer is thrown away.
     async fn call<T>(
         &self,
@@ -227,10 +175,18 @@ impl Temporal {
 }
 
 fn request(start: Start<'_>) -> StartWorkflowExecutionRequest {
-    let memo = HashMap::from([
+    let mut memo = HashMap::from([
         (names::MEMO_REQUEST.to_owned(), json_plain(start.request.as_str())),
         (names::MEMO_ACTOR.to_owned(), json_plain(start.actor.as_str())),
     ]);
+    // who answers for it is to be read where runs are listed
+    for (asked, key) in
+        [(start.force, names::MEMO_FORCED_BY), (start.skip_burn_in, names::MEMO_BURN_IN_SKIPPED_BY)]
+    {
+        if asked {
+            memo.insert(key.to_owned(), json_plain(start.actor.as_str()));
+        }
+    }
     StartWorkflowExecutionRequest {
         namespace: start.namespace.to_owned(),
         workflow_id: names::workflow_id(start.site, start.device),
@@ -244,10 +200,6 @@ fn request(start: Start<'_>) -> StartWorkflowExecutionRequest {
         memo: Some(Memo { fields: memo }),
         ..Default::default()
     }
-}
-
-fn execution(workflow_id: &str, run_id: &str) -> WorkflowExecution {
-    WorkflowExecution { workflow_id: workflow_id.to_owned(), run_id: run_id.to_owned() }
 }
 
 /// Text as `json/plain`.
@@ -279,13 +231,18 @@ mod tests {
             workflow: names::ADOPT_DEVICE,
             request: &id,
             actor: &actor,
+            force: true,
+            skip_burn_in: false,
             input: Payload::default(),
         });
         assert_eq!((sent.namespace.as_str(), sent.workflow_id.as_str()), ("lab-ns", "slurm/lab/d-1"));
         assert_eq!((sent.request_id.as_str(), sent.task_queue.unwrap().name.as_str()), ("r-1", "slurm-lab"));
         assert_eq!(sent.workflow_id_conflict_policy, i32::from(WorkflowIdConflictPolicy::Fail));
         assert_eq!(sent.workflow_id_reuse_policy, i32::from(WorkflowIdReusePolicy::AllowDuplicate));
-        assert_eq!(sent.memo.unwrap().fields[names::MEMO_ACTOR].data, b"\"ada\"");
+        let memo = sent.memo.unwrap().fields;
+        assert_eq!(memo[names::MEMO_ACTOR].data, b"\"ada\"");
+        assert_eq!(memo[names::MEMO_FORCED_BY].data, b"\"ada\"");
+        assert!(!memo.contains_key(names::MEMO_BURN_IN_SKIPPED_BY));
         assert_eq!((sent.workflow_execution_timeout, sent.workflow_run_timeout), (None, None));
     }
 

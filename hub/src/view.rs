@@ -25,6 +25,7 @@ pub(crate) fn run(
     let info = description.workflow_execution_info.clone().unwrap_or_default();
     let status = status(info.status());
     let running = status == RunStatus::Running;
+    let memo = info.memo.unwrap_or_default();
     RunView {
         run_id: run_id.to_owned(),
         workflow_id: names::workflow_id(&request.site, &request.device),
@@ -32,6 +33,8 @@ pub(crate) fn run(
         verb: request.verb,
         request_id: request.id.clone(),
         actor: request.actor.clone(),
+        force: word(&memo, names::MEMO_FORCED_BY).is_some(),
+        skip_burn_in: word(&memo, names::MEMO_BURN_IN_SKIPPED_BY).is_some(),
         status,
         progress: description.pending_activities.first().filter(|_| running).map(progress),
         result: closing.and_then(result),
@@ -54,6 +57,9 @@ pub(crate) fn holder(description: &DescribeWorkflowExecutionResponse) -> String 
     let verb = match kind.as_str() {
         names::ADOPT_DEVICE => "adopt",
         names::RESUME_DEVICE => "resume",
+        names::DRAIN_DEVICE => "drain",
+        names::RELEASE_DEVICE => "release",
+        names::BURN_IN_DEVICE => "burn_in",
         other => other,
     };
     let memo = info.memo.unwrap_or_default();
@@ -236,6 +242,20 @@ mod tests {
     }
 
     #[test]
+    fn who_forced_a_run_is_to_be_seen() {
+        let mut description = described(WorkflowExecutionStatus::Running);
+        let view = run(&asked(), "run-1", &description, None);
+        assert_eq!((view.force, view.skip_burn_in), (false, false));
+        let memo = description.workflow_execution_info.as_mut().unwrap().memo.as_mut().unwrap();
+        for key in [names::MEMO_FORCED_BY, names::MEMO_BURN_IN_SKIPPED_BY] {
+            let actor = memo.fields[names::MEMO_ACTOR].clone();
+            memo.fields.insert(key.to_owned(), actor);
+        }
+        let view = run(&asked(), "run-1", &description, None);
+        assert_eq!((view.force, view.skip_burn_in, view.actor.as_str()), (true, true, "ada"));
+    }
+
+    #[test]
     fn before_the_first_heartbeat_the_last_failure_speaks() {
         let mut description = described(WorkflowExecutionStatus::Running);
         description.pending_activities = vec![activity()];
@@ -305,6 +325,17 @@ mod tests {
     fn the_holder_is_named() {
         let said = holder(&described(WorkflowExecutionStatus::Running));
         assert_eq!(said, "adopt is running: request r-1, asked by ada");
+        for (workflow, verb) in [
+            (names::DRAIN_DEVICE, "drain"),
+            (names::RELEASE_DEVICE, "release"),
+            (names::RESUME_DEVICE, "resume"),
+            (names::BURN_IN_DEVICE, "burn_in"),
+        ] {
+            let mut running = described(WorkflowExecutionStatus::Running);
+            let info = running.workflow_execution_info.as_mut().unwrap();
+            info.r#type = Some(WorkflowType { name: workflow.to_owned() });
+            assert_eq!(holder(&running), format!("{verb} is running: request r-1, asked by ada"));
+        }
         let said = holder(&DescribeWorkflowExecutionResponse::default());
         assert!(said.ends_with("request unknown, asked by unknown"));
     }

@@ -1,16 +1,18 @@
 //! Workflows over HTTP: started with a request id, read as Temporal has them.
 
+mod end;
+mod message;
+
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use model::{Actor, Device, Invalid, RequestId, RunView, SiteId, StartRequest, Verb};
-use proto::{Proto, names, v1};
+use model::{Actor, Device, Invalid, RequestId, RunView, SiteId, StartRequest};
+use proto::names;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use crate::app::Hub;
 use crate::auth::{Principal, Scope};
@@ -20,6 +22,8 @@ use crate::devices;
 use crate::problem::{Answer, Kind, Refusal, chain};
 use crate::temporal::{Error, Start};
 use crate::view;
+
+pub(crate) use end::{cancel, stop};
 
 /// Runs that one list describes.
 const LISTED: u32 = 20;
@@ -31,7 +35,8 @@ pub(crate) struct Runs {
 }
 
 /// `POST /sites/{s}/devices/{d}/workflows/` with `Idempotency-Key`. 201 for a new run, 200 for the
-/// run that the same request has. Needs `device-workflow:start`.
+/// run that the same request has. Needs `device-workflow:start`; to go on over what somebody else has
+/// closed, `device-workflow:force` too.
 ///
 /// The request is noted before the start and carries its id into Temporal, so that a retry after
 /// a lost answer joins the run. *Idempotency*: (site, key) → hash of all that is asked and by whom.
@@ -44,8 +49,14 @@ pub(crate) async fn start(
 ) -> Answer<(StatusCode, Json<RunView>)> {
     let site = principal.at(&site)?;
     principal.needs(Scope::WorkflowStart)?;
+    if body.force {
+        principal.needs(Scope::WorkflowForce)?;
+    }
     let id = key(&headers)?;
-    check(&body)?;
+    let mistakes = body.mistakes();
+    if !mistakes.is_empty() {
+        return Err(Refusal::invalid(mistakes));
+    }
     let device = devices::of_site(&hub, &site, &device).await?;
     let actor = Actor::parse(principal.id.as_str())?;
     let request = describe_request(&site, &device, id, actor, &body);
@@ -59,7 +70,8 @@ pub(crate) async fn start(
             let started = ensure_started(&hub, &request, &body).await?;
             hub.store.set_run(&site, &request.id, &started.run_id).await?;
             tracing::info!(device = %request.device, verb = request.verb.as_str(), request = %request.id,
-                by = %request.actor, run = started.run_id, new = started.new, "workflow started");
+                by = %request.actor, force = body.force, skip_burn_in = body.skip_burn_in,
+                run = started.run_id, new = started.new, "workflow started");
             (started.run_id, started.new)
         }
     };
@@ -107,22 +119,6 @@ fn key(headers: &HeaderMap) -> Result<RequestId, Invalid> {
     RequestId::parse(value).map_err(|e| e.named(NAME))
 }
 
-/// What a verb has no use for is refused, never dropped.
-fn check(body: &StartRequest) -> Answer<()> {
-    let mut mistakes = Vec::new();
-    if body.deadline_seconds.is_some_and(|d| !(1..=31_536_000).contains(&d)) {
-        let problem = "is not between a second and a year";
-        mistakes.push(Invalid::new("deadline_seconds", problem, "leave it out for the default"));
-    }
-    if body.verb == Verb::Resume && body.deadline_seconds.is_some() {
-        mistakes.push(Invalid::new("deadline_seconds", "is not for resume", "leave it out"));
-    }
-    if body.verb == Verb::Resume && body.dry_run {
-        mistakes.push(Invalid::new("dry_run", "is not for resume", "leave it out"));
-    }
-    if mistakes.is_empty() { Ok(()) } else { Err(Refusal::invalid(mistakes)) }
-}
-
 fn describe_request(
     site: &SiteId,
     device: &Device,
@@ -130,7 +126,7 @@ fn describe_request(
     actor: Actor,
     body: &StartRequest,
 ) -> Request {
-    let asked = json!([site, device.id, actor, body.verb, body.reason, body.dry_run, body.deadline_seconds]);
+    let asked = whole(site, device, &actor, body);
     Request {
         site: site.clone(),
         id,
@@ -142,13 +138,30 @@ fn describe_request(
     }
 }
 
+/// All that is asked and by whom. What the first release knew stands as it did then, so that its requests
+/// are known again; what came later stands behind it, where it was given.
+fn whole(site: &SiteId, device: &Device, actor: &Actor, body: &StartRequest) -> Value {
+    let mut asked =
+        json!([site, device.id, actor, body.verb, body.reason, body.dry_run, body.deadline_seconds]);
+    let mut more = json!(body);
+    if let (Value::Array(asked), Value::Object(more)) = (&mut asked, &mut more) {
+        for known in ["verb", "reason", "dry_run", "deadline_seconds"] {
+            more.remove(known);
+        }
+        if !more.is_empty() {
+            asked.push(json!(more));
+        }
+    }
+    asked
+}
+
 async fn ensure_started(
     hub: &Hub,
     request: &Request,
     body: &StartRequest,
 ) -> Answer<crate::temporal::Started> {
     let (workflow, input) =
-        message(request, body).map_err(|e| Refusal::internal("encoding the input", &e))?;
+        message::of(request, body).map_err(|e| Refusal::internal("encoding the input", &e))?;
     let namespace = namespace(hub, &request.site)?;
     let start = Start {
         namespace,
@@ -157,6 +170,8 @@ async fn ensure_started(
         workflow,
         request: &request.id,
         actor: &request.actor,
+        force: body.force,
+        skip_burn_in: body.skip_burn_in,
         input,
     };
     match hub.temporal.start(start).await {
@@ -169,28 +184,6 @@ async fn ensure_started(
         }
         Err(error) => Err(refusal(&error)),
     }
-}
-
-/// The workflow's type and its input.
-fn message(request: &Request, body: &StartRequest) -> Result<(&'static str, Payload), serde_json::Error> {
-    let request_id = request.id.to_string();
-    let site = request.site.to_string();
-    let device_id = request.device.to_string();
-    let actor = request.actor.to_string();
-    let reason = body.reason.as_str().to_owned();
-    Ok(match request.verb {
-        Verb::Adopt => {
-            let deadline = body.deadline_seconds;
-            let deadline = deadline.map(|s| pbjson_types::Duration { seconds: s.into(), nanos: 0 });
-            let dry_run = body.dry_run;
-            let input = v1::AdoptRequest { request_id, site, device_id, actor, reason, deadline, dry_run };
-            (names::ADOPT_DEVICE, Proto(input).encode()?)
-        }
-        Verb::Resume => {
-            let input = v1::ResumeRequest { request_id, site, device_id, actor, reason };
-            (names::RESUME_DEVICE, Proto(input).encode()?)
-        }
-    })
 }
 
 /// The run as Temporal has it now; `None` when it has none (any more).

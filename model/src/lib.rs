@@ -5,6 +5,7 @@
 //! person typed wrongly becomes an [`Invalid`] that names the field and the remedy.
 
 mod bootstrap;
+pub mod burn_in;
 mod condition;
 mod device;
 mod features;
@@ -33,4 +34,4 @@ pub use poll::{Claim, PollPost};
 pub use problem::Problem;
 pub use reason::{DrainReason, Mark, Owner, Verb};
 pub use user_data::UserData;
-pub use workflow::{FailureView, Progress, RunStatus, RunView, StartRequest};
+pub use workflow::{AtDeadline, FailureView, Progress, RunStatus, RunView, StartRequest, check_tests};

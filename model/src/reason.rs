@@ -1,7 +1,8 @@
 //! The grammar of our marks, and whose a closed node is.
 //!
 //! On a node: the drain reason `fleet:<verb> <request>: <who>: <why>` and the claim
-//! `fleet:<request>` in its `extra`. A node that registers closed carries `fleet:registering`
+//! `fleet:<request>` in its `extra`, which also holds the id of the request's burn-in job,
+//! `fleet:<request> job <id>`, from before it may start on. A node that registers closed carries `fleet:registering`
 //! until its adoption has marked it. On an open node `fleet:opened` stands where SLURM would
 //! otherwise keep an old mark for ever.
 
@@ -74,19 +75,28 @@ impl From<DrainReason> for String {
 pub enum Verb {
     /// Making a device a node.
     Adopt,
+    /// Taking a node out of SLURM.
+    Release,
+    /// Closing a node.
+    Drain,
     /// Opening a node.
     Resume,
+    /// Testing a node that is closed to users.
+    BurnIn,
 }
 
 impl Verb {
-    const ALL: [Self; 2] = [Self::Adopt, Self::Resume];
+    const ALL: [Self; 5] = [Self::Adopt, Self::Release, Self::Drain, Self::Resume, Self::BurnIn];
 
     /// The verb as marks and messages write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Adopt => "adopt",
+            Self::Release => "release",
+            Self::Drain => "drain",
             Self::Resume => "resume",
+            Self::BurnIn => "burn_in",
         }
     }
 }
@@ -111,11 +121,37 @@ impl Mark {
         format!("{PREFIX}{} {}: {}: {}", self.verb.as_str(), self.request, self.actor, self.why.as_str())
     }
 
+    /// Whether this mark is the reason of a node, also when the node went away since.
+    #[must_use]
+    pub fn stands_in(&self, reason: &str) -> bool {
+        as_given(reason) == self.reason()
+    }
+
     /// The claim for the node's `extra`: the second witness, since SLURM overwrites and clears
     /// reasons by itself (facts: slurm §12).
     #[must_use]
     pub fn claim(&self) -> String {
         format!("{PREFIX}{}", self.request)
+    }
+
+    /// The claim together with the request's burn-in job. A later attempt that finds it knows that the
+    /// job was submitted, also when SLURM does not know the job any more.
+    #[must_use]
+    pub fn claim_with_job(&self, job: i64) -> String {
+        format!("{PREFIX}{} job {job}", self.request)
+    }
+
+    /// The burn-in job of this mark's request, where a node's `extra` names one.
+    #[must_use]
+    pub fn job(&self, extra: &str) -> Option<i64> {
+        let (request, job) = claim(extra)?;
+        job.filter(|_| request == self.request)
+    }
+
+    /// Whether a node's `extra` holds the claim of this mark's request.
+    #[must_use]
+    pub fn claims(&self, extra: &str) -> bool {
+        claim(extra).is_some_and(|(request, _)| request == self.request)
     }
 
     /// Reads a drain reason of ours, whole: a tail that SLURM or a person added makes it foreign.
@@ -166,6 +202,13 @@ impl Owner {
         }
     }
 
+    /// The request whose claim is on an open node: it has closed the node, and somebody, or SLURM's power
+    /// saving, has opened it behind us. For the seconds of a RESUME of ours it is so as well.
+    #[must_use]
+    pub fn lost(closed: bool, extra: &str) -> Option<RequestId> {
+        if closed { None } else { claimed(extra) }
+    }
+
     /// Whether `extra` may be written: it is empty or holds a claim of ours.
     #[must_use]
     pub fn may_claim(extra: &str) -> bool {
@@ -190,7 +233,16 @@ impl Owner {
 }
 
 fn claimed(extra: &str) -> Option<RequestId> {
-    RequestId::parse(extra.strip_prefix(PREFIX)?).ok()
+    claim(extra).map(|(request, _)| request)
+}
+
+/// A claim of ours: the request, and its burn-in job.
+fn claim(extra: &str) -> Option<(RequestId, Option<i64>)> {
+    let rest = extra.strip_prefix(PREFIX)?;
+    match rest.split_once(" job ") {
+        Some((request, job)) => Some((RequestId::parse(request).ok()?, Some(job.parse().ok()?))),
+        None => Some((RequestId::parse(rest).ok()?, None)),
+    }
 }
 
 /// A reason as it was given: without what slurmctld has added to it since, each time the node went
@@ -279,6 +331,20 @@ mod tests {
         for kept in ["", "fleet:opened", "bad DIMM A3 [alice]", "Not responding", "fleet: hands off"] {
             assert_eq!(Owner::after_opening(kept), None, "{kept:?}");
         }
+    }
+
+    #[test]
+    fn a_claim_may_name_the_requests_job() {
+        let mark = mark();
+        assert_eq!(mark.claim_with_job(42), "fleet:r-1 job 42");
+        let read = |extra| (mark.claims(extra), mark.job(extra));
+        assert_eq!(read("fleet:r-1 job 42"), (true, Some(42)));
+        assert_eq!(read("fleet:r-1"), (true, None));
+        for foreign in ["fleet:r-2 job 42", "fleet:r-1 job x", "fleet:r-1 job 42 ", "fleet:r-1 note", ""] {
+            assert_eq!(read(foreign), (false, None), "{foreign:?}");
+        }
+        assert!(Owner::may_claim("fleet:r-2 job 42") && !Owner::may_claim("fleet:r-1 note"));
+        assert_eq!(Owner::of("", "fleet:r-1 job 42"), Owner::Ours(Some(mark.request)));
     }
 
     #[test]

@@ -1,24 +1,13 @@
 //! Starting a workflow through the hub, and reading how it goes.
 
+mod start;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, DeviceId, DrainReason, RequestId, Verb};
+use crate::{Actor, DeviceId, RequestId, Verb};
 
-/// `POST …/devices/{d}/workflows/`, with the request id in the header `Idempotency-Key`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StartRequest {
-    /// What shall be done.
-    pub verb: Verb,
-    /// Why, in the caller's words; becomes the last part of the mark.
-    pub reason: DrainReason,
-    /// Adopt only: plan and stop there.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
-    /// Seconds the whole may take; unset: the verb's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline_seconds: Option<u32>,
-}
+pub use start::{AtDeadline, StartRequest, check_tests};
 
 /// A run, as the hub serves it: made of what Temporal says, at the moment of asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +24,12 @@ pub struct RunView {
     pub request_id: RequestId,
     /// Who asked.
     pub actor: Actor,
+    /// They asked that it goes on over what somebody else closed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+    /// They asked that the node is opened without a burn-in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip_burn_in: bool,
     /// `running`, `completed`, `failed`, `canceled`, `terminated` or `timed_out`.
     pub status: RunStatus,
     /// While running: where it is.

@@ -9,8 +9,9 @@ pub mod names;
 mod payload;
 mod request;
 
+pub use model::Invalid;
 pub use payload::{Input, Proto, Undecodable};
-pub use request::Lifecycle;
+pub use request::{Adoption, BurnIn, Closing, Lifecycle, ScriptRun};
 
 /// The messages, generated.
 #[allow(

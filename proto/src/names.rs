@@ -6,13 +6,27 @@ use model::{DeviceId, SiteId};
 pub const ADOPT: &str = "adopt";
 /// Activity: opens a node of ours.
 pub const RESUME: &str = "resume";
+/// Activity: closes a node and waits until it is empty.
+pub const DRAIN: &str = "drain";
+/// Activity: takes a node out of SLURM and deletes its server.
+pub const RELEASE: &str = "release";
+/// Activity: runs the site's tests on a node that is closed to users.
+pub const BURN_IN_SBATCH: &str = "burn_in_sbatch";
+/// Activity: ends what a burn-in left, the node closed.
+pub const BURN_IN_STOP: &str = "burn_in_stop";
 /// Activity: turns node states into conditions.
 pub const POLL_SCHEDULER_CONDITIONS: &str = "poll_scheduler_conditions";
 
-/// Workflow: adopt, then resume.
+/// Workflow: adopt, burn in, then resume.
 pub const ADOPT_DEVICE: &str = "AdoptDevice";
-/// Workflow: resume.
+/// Workflow: burn in, then resume.
 pub const RESUME_DEVICE: &str = "ResumeDevice";
+/// Workflow: drain.
+pub const DRAIN_DEVICE: &str = "DrainDevice";
+/// Workflow: release.
+pub const RELEASE_DEVICE: &str = "ReleaseDevice";
+/// Workflow: burn in, and leave the node closed.
+pub const BURN_IN_DEVICE: &str = "BurnInDevice";
 /// Workflow: one poll, started by the Schedule.
 pub const POLL_SCHEDULER_CONDITIONS_WORKFLOW: &str = "PollSchedulerConditions";
 
@@ -27,6 +41,10 @@ pub const SEARCH_ATTRIBUTE_DEVICE: &str = "FleetDevice";
 pub const MEMO_REQUEST: &str = "fleet_request";
 /// Memo key: who asked.
 pub const MEMO_ACTOR: &str = "fleet_actor";
+/// Memo key: who asked that the run goes on over what somebody else closed; absent where nobody did.
+pub const MEMO_FORCED_BY: &str = "fleet_forced_by";
+/// Memo key: who asked that the node is opened without a burn-in; absent where nobody did.
+pub const MEMO_BURN_IN_SKIPPED_BY: &str = "fleet_burn_in_skipped_by";
 
 /// The site's task queue.
 #[must_use]

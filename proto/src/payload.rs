@@ -176,6 +176,7 @@ mod tests {
             reason: "new".to_owned(),
             deadline: Some(pbjson_types::Duration { seconds: 60, nanos: 0 }),
             dry_run: true,
+            ..AdoptRequest::default()
         }
     }
 

@@ -52,9 +52,14 @@ impl<'a> Section<'a> {
         self.mistakes.add(Invalid::new(&format!("{}{key}", self.prefix), problem, remedy));
     }
 
+    /// Notes the mistake of something that this key names.
+    pub(super) fn mistake_of(&self, key: &str, invalid: Invalid) {
+        self.mistakes.add(invalid.named(&format!("{}{key}", self.prefix)));
+    }
+
     /// Notes the mistake of a parser under this key.
     pub(super) fn check<T>(&self, key: &str, parsed: Result<T, Invalid>) -> Option<T> {
-        parsed.map_err(|e| self.mistakes.add(e.named(&format!("{}{key}", self.prefix)))).ok()
+        parsed.map_err(|e| self.mistake_of(key, e)).ok()
     }
 
     pub(super) fn ignore(&mut self, keys: &[&str]) {
@@ -88,6 +93,28 @@ impl<'a> Section<'a> {
         parse: impl Fn(&str) -> Result<T, Invalid>,
     ) -> Option<Option<T>> {
         if self.has(key) { self.parsed(key, parse).map(Some) } else { Some(None) }
+    }
+
+    /// A list of texts, each parsed; empty when the key is absent.
+    pub(super) fn list_or_empty<T>(
+        &mut self,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, Invalid>,
+    ) -> Option<Vec<T>> {
+        const REMEDY: &str = "write a list, as [\"a\", \"b\"]";
+        let values = match self.table.remove(key) {
+            None => return Some(Vec::new()),
+            Some(Value::Array(values)) if !values.is_empty() => values,
+            Some(_) => return self.wrong(key, "is no list, or an empty one", REMEDY),
+        };
+        let parsed: Vec<Option<T>> = values
+            .iter()
+            .map(|value| match value.as_str() {
+                Some(text) => self.check(key, parse(text)),
+                None => self.wrong(key, "holds something that is no text", REMEDY),
+            })
+            .collect();
+        parsed.into_iter().collect()
     }
 
     pub(super) fn url(&mut self, key: &str) -> Option<Url> {

@@ -18,8 +18,18 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// The catalogue of `deploy/`, where the example looks for it.
+fn copy_catalogue(folder: &Path) {
+    let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/burn-in"));
+    std::fs::create_dir_all(folder.join("burn-in")).unwrap();
+    for file in ["catalogue.toml", "cpu-memory.sh", "gpus.sh", "disk.sh"] {
+        std::fs::copy(from.join(file), folder.join("burn-in").join(file)).unwrap();
+    }
+}
+
 const GOOD: &str = r#"
 site = "lab"
+burn_in.off = true
 [temporal]
 url = "http://127.0.0.1:7233"
 [hub]
@@ -57,6 +67,7 @@ fn defaults_are_the_documented_ones() {
     );
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:9464");
     assert!(settings.log.json && settings.openstack.config_drive);
+    assert!(settings.burn_in.is_none());
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -67,6 +78,7 @@ fn every_mistake_is_reported_together() {
         .replace("site = \"lab\"", "site = \"l ab\"\nnode_template = \"gpu\"\ncolour = 1")
         .replace("http://127.0.0.1:7233", "localhost:7233")
         .replace("worker.pem", "gone.pem")
+        .replace("off = true", "off = 1")
         .replace("token_file = \"token\"", "token_file = \"t\"\ntoken_env = \"T\"")
         .replace("username = \"worker\"", "username = 7\nnetworks = \"some\"")
         + "[poll]\nevery_seconds = 0\n[http]\nlisten = \"localhost:9464\"\nport = 9464\n";
@@ -82,6 +94,7 @@ fn every_mistake_is_reported_together() {
             "slurm.token_file",
             "openstack.username",
             "openstack.networks",
+            "burn_in.off",
             "poll.every_seconds",
             "http.listen",
             "http.port",
@@ -198,8 +211,9 @@ fn an_address_to_listen_on_is_an_ip_address_with_a_port() {
 #[test]
 fn a_missing_section_and_no_toml_are_said_so() {
     let mistakes = parse("site = \"lab\"", Path::new("")).unwrap_err();
-    assert_eq!(mistakes.len(), 4);
+    assert_eq!(mistakes.len(), 5);
     assert_eq!(mistakes[0], "temporal: is missing; add the section [temporal]");
+    assert_eq!(mistakes[4], "burn_in: is missing; add [burn_in], or write burn_in.off = true");
     let path = std::env::temp_dir().join(format!("no-toml-{}", std::process::id()));
     std::fs::write(&path, "site = \"lab\"\nnonsense\n").unwrap();
     let mistakes = Settings::read(&path).unwrap_err();
@@ -225,8 +239,10 @@ fn the_example_is_whole() {
     for file in ["slurm-agent-lab.pem", "temporal-worker-lab.pem", "openstack-password"] {
         std::fs::write(folder.join(file), "secret").unwrap();
     }
+    copy_catalogue(&folder);
     let settings = parse(include_str!("../../deploy/site.example.toml"), &folder).unwrap();
     assert_eq!(settings.site.as_str(), "lab");
+    assert_eq!(settings.burn_in.unwrap().user, "burnin");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -236,6 +252,7 @@ fn the_examples_other_way_to_log_in_is_whole() {
     for file in ["slurm-agent-lab.pem", "temporal-worker-lab.pem", "openstack-application-credential"] {
         std::fs::write(folder.join(file), "secret").unwrap();
     }
+    copy_catalogue(&folder);
     let example = include_str!("../../deploy/site.example.toml");
     let text: Vec<String> = example
         .lines()

@@ -5,13 +5,18 @@
     reason = "the macro makes a constant for each activity; the worker registers the struct"
 )]
 
+mod answer;
+mod ask;
+mod word;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::activities::plan::Made;
-use ::activities::{Attempt, Code, Failure, World, adopt, poll_conditions, resume};
+use ::activities::{Attempt, Code, Failure, World, adopt, burn_in, drain, poll_conditions, release, resume};
 use model::{Invalid, SiteId};
-use proto::names::{ADOPT, POLL_SCHEDULER_CONDITIONS as POLL, RESUME};
+use proto::names::{
+    ADOPT, BURN_IN_SBATCH, BURN_IN_STOP, DRAIN, POLL_SCHEDULER_CONDITIONS as POLL, RELEASE, RESUME,
+};
 use proto::{Input, Lifecycle, Proto, v1};
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
@@ -39,17 +44,12 @@ impl Activities {
         input: Input<v1::AdoptRequest>,
     ) -> Result<Proto<v1::AdoptResult>, ActivityError> {
         let request = self.decode(ADOPT, input)?;
-        let asked = self.accept(ADOPT, request.parse())?;
-        let wanted = adopt::Request {
-            id: asked.request,
-            device: asked.device,
-            actor: asked.actor,
-            why: asked.why,
-            dry_run: request.dry_run,
-        };
-        let (world, wanted) = (&self.world, &wanted);
+        let parsed = self.accept(ADOPT, request.parse(), |p| &p.asked)?;
+        let wanted = &ask::adoption(parsed.asked, &request);
+        let world = &self.world;
         let body = |attempt| async move { adopt::adopt(world, &attempt, wanted).await };
-        self.attempts.run(&ctx, ADOPT, Some(&wanted.device), adoption, body).await.map(adopted)
+        let ended = self.attempts.run(&ctx, ADOPT, Some(&wanted.asked.device), word::adoption, body);
+        ended.await.map(answer::adopted)
     }
 
     #[activity(definition = workflows::Resume)]
@@ -59,10 +59,72 @@ impl Activities {
         input: Input<v1::ResumeRequest>,
     ) -> Result<Proto<v1::ResumeResult>, ActivityError> {
         let request = self.decode(RESUME, input)?;
-        let device = self.accept(RESUME, request.parse())?.device;
-        let (world, device) = (&self.world, &device);
-        let body = |attempt| async move { resume::resume(world, &attempt, device).await };
-        self.attempts.run(&ctx, RESUME, Some(device), resumption, body).await.map(resumed)
+        let asked = &ask::of(self.accept(RESUME, request.parse(), |p| p)?, request.force);
+        let world = &self.world;
+        let body = |attempt| async move { resume::resume(world, &attempt, asked).await };
+        let ended = self.attempts.run(&ctx, RESUME, Some(&asked.device), word::resumption, body);
+        ended.await.map(answer::resumed)
+    }
+
+    #[activity(definition = workflows::Drain)]
+    async fn drain(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::DrainRequest>,
+    ) -> Result<Proto<v1::DrainResult>, ActivityError> {
+        let request = self.decode(DRAIN, input)?;
+        let wanted = &ask::drain(self.accept(DRAIN, request.parse(), |p| &p.asked)?);
+        let world = &self.world;
+        let body = |attempt| async move { drain::drain(world, &attempt, wanted).await };
+        let ended = self.attempts.run(&ctx, DRAIN, Some(&wanted.asked.device), word::drain, body);
+        ended.await.map(answer::drained)
+    }
+
+    #[activity(definition = workflows::Release)]
+    async fn release(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::ReleaseRequest>,
+    ) -> Result<Proto<v1::ReleaseResult>, ActivityError> {
+        let request = self.decode(RELEASE, input)?;
+        let parsed = self.accept(RELEASE, request.parse(), |p| &p.asked)?;
+        let wanted = &ask::release(parsed, request.force);
+        let world = &self.world;
+        let body = |attempt| async move { release::release(world, &attempt, wanted).await };
+        let ended = self.attempts.run(&ctx, RELEASE, Some(&wanted.asked.device), word::release, body);
+        ended.await.map(answer::released)
+    }
+
+    #[activity(definition = workflows::BurnInSbatch)]
+    async fn burn_in_sbatch(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::BurnInRequest>,
+    ) -> Result<Proto<v1::BurnInResult>, ActivityError> {
+        let request = self.decode(BURN_IN_SBATCH, input)?;
+        let parsed = self.accept(BURN_IN_SBATCH, request.parse(), |p| &p.asked)?;
+        let wanted = &ask::burn_in(parsed, &request);
+        let world = &self.world;
+        let body = |attempt| async move { burn_in::burn_in_sbatch(world, &attempt, wanted).await };
+        let device = Some(&wanted.asked.device);
+        let ended = self.attempts.run(&ctx, BURN_IN_SBATCH, device, word::burn_in, body);
+        ended.await.map(answer::burned_in)
+    }
+
+    #[activity(definition = workflows::BurnInStop)]
+    async fn burn_in_stop(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::BurnInRequest>,
+    ) -> Result<Proto<v1::BurnInStopResult>, ActivityError> {
+        let request = self.decode(BURN_IN_STOP, input)?;
+        let parsed = self.accept(BURN_IN_STOP, request.parse(), |p| &p.asked)?;
+        let wanted = &ask::burn_in(parsed, &request);
+        let world = &self.world;
+        let body = |attempt| async move { burn_in::burn_in_stop(world, &attempt, wanted).await };
+        let device = Some(&wanted.asked.device);
+        let ended = self.attempts.run(&ctx, BURN_IN_STOP, device, word::stopped, body);
+        ended.await.map(answer::stopped)
     }
 
     #[activity(definition = workflows::Poll)]
@@ -79,7 +141,7 @@ impl Activities {
             let result = poller.poll(world, &attempt).await;
             result.inspect(|outcome| metrics.tick(attempt.started, outcome))
         };
-        self.attempts.run(&ctx, POLL, None, tick, body).await.map(polled)
+        self.attempts.run(&ctx, POLL, None, word::tick, body).await.map(answer::polled)
     }
 }
 
@@ -99,14 +161,16 @@ impl Activities {
     }
 
     /// A request that is whole and for this site.
-    fn accept(
+    fn accept<T>(
         &self,
         activity: &'static str,
-        parsed: Result<Lifecycle, Invalid>,
-    ) -> Result<Lifecycle, ActivityError> {
-        let asked = parsed.map_err(|e| self.invalid(activity, "", &e))?;
+        parsed: Result<T, Invalid>,
+        asked: impl FnOnce(&T) -> &Lifecycle,
+    ) -> Result<T, ActivityError> {
+        let parsed = parsed.map_err(|e| self.invalid(activity, "", &e))?;
+        let asked = asked(&parsed);
         self.own_site(activity, asked.device.as_str(), &asked.site)?;
-        Ok(asked)
+        Ok(parsed)
     }
 
     fn own_site(&self, activity: &'static str, device: &str, site: &SiteId) -> Result<(), ActivityError> {
@@ -123,76 +187,4 @@ impl Activities {
         self.metrics.activity(activity, failure.code.as_str(), Duration::ZERO);
         cross_over::error(activity, device, failure)
     }
-}
-
-/// An adoption in a word, for the metrics.
-fn adoption(outcome: &adopt::Outcome) -> &'static str {
-    match outcome {
-        adopt::Outcome { dry_run: true, .. } => "planned",
-        adopt::Outcome { made: Some(Made::Created), .. } => "created",
-        adopt::Outcome { made: Some(Made::Rebuilt), .. } => "rebuilt",
-        adopt::Outcome { made: None, .. } => "unchanged",
-    }
-}
-
-/// A resumption in a word, for the metrics.
-fn resumption(outcome: &resume::Outcome) -> &'static str {
-    match outcome {
-        resume::Outcome::Resumed(_) => "resumed",
-        resume::Outcome::AlreadyOpen(_) => "already_open",
-    }
-}
-
-/// A tick in a word, for the metrics.
-fn tick(outcome: &poll_conditions::Outcome) -> &'static str {
-    match outcome.end {
-        poll_conditions::End::Seen => "seen",
-        poll_conditions::End::Blind => "blind",
-        poll_conditions::End::Overtaken => "overtaken",
-        poll_conditions::End::Busy => "busy",
-    }
-}
-
-fn adopted(outcome: adopt::Outcome) -> Proto<v1::AdoptResult> {
-    let plan = match outcome.made {
-        Some(Made::Created) => v1::Plan::Create,
-        Some(Made::Rebuilt) => v1::Plan::Rebuild,
-        None => v1::Plan::Noop,
-    };
-    Proto(v1::AdoptResult {
-        plan: plan.into(),
-        dry_run: outcome.dry_run,
-        node: outcome.node.to_string(),
-        server_id: outcome.server.map(|s| s.to_string()).unwrap_or_default(),
-        differences: outcome.plan.differences,
-        warnings: outcome.warnings,
-    })
-}
-
-fn resumed(outcome: resume::Outcome) -> Proto<v1::ResumeResult> {
-    let (outcome, node) = match outcome {
-        resume::Outcome::Resumed(node) => (v1::ResumeOutcome::Resumed, node),
-        resume::Outcome::AlreadyOpen(node) => (v1::ResumeOutcome::AlreadyOpen, node),
-    };
-    Proto(v1::ResumeResult { outcome: outcome.into(), node: node.to_string() })
-}
-
-fn polled(outcome: poll_conditions::Outcome) -> Proto<v1::PollResult> {
-    let end = match outcome.end {
-        poll_conditions::End::Seen => v1::PollOutcome::Seen,
-        poll_conditions::End::Blind => v1::PollOutcome::Blind,
-        poll_conditions::End::Overtaken => v1::PollOutcome::Overtaken,
-        poll_conditions::End::Busy => v1::PollOutcome::Busy,
-    };
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Proto(v1::PollResult {
-        outcome: end.into(),
-        devices: count(outcome.devices),
-        nodes: count(outcome.nodes),
-        written: count(outcome.written),
-        devices_without_node: count(outcome.devices_without_node),
-        nodes_without_device: count(outcome.nodes_without_device),
-        devices_in_conflict: count(outcome.devices_in_conflict),
-        unknown_tokens: count(outcome.unknown_tokens),
-    })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use activities::{Attempt, Failure};
 use jiff::Timestamp;
@@ -53,10 +53,11 @@ impl Attempts {
         let cancelled = CancellationToken::new();
         let over = device.map(|d| self.take_over(d, &cancelled));
         let info = context.info();
-        let started =
-            info.started_time.and_then(|t| Timestamp::try_from(t).ok()).unwrap_or_else(Timestamp::now);
+        let time = |at: Option<SystemTime>| at.and_then(|t| Timestamp::try_from(t).ok());
+        let started = time(info.started_time).unwrap_or_else(Timestamp::now);
         let (attempt, mut progress) =
             Attempt::new(info.attempt, started, cross_over::previous(context), cancelled.clone());
+        let attempt = attempt.scheduled_at(time(info.scheduled_time).unwrap_or(started));
         let work = async {
             let _held = match &over {
                 Some(over) => Some(over.lock().await),

@@ -8,6 +8,7 @@ use clients::hub::Hub;
 use clients::oauth::Principal;
 use clients::openstack::OpenStack;
 use clients::slurm::Slurm;
+use url::Url;
 
 use crate::settings::{self, Settings};
 
@@ -27,8 +28,9 @@ pub(super) fn build(settings: Settings) -> anyhow::Result<World> {
         hub_as(&settings.hub.agent, "hub.agent_key_file")?,
         hub_as(&settings.hub.worker, "hub.worker_key_file")?,
     );
-    let Settings { site, node_template, slurm, openstack, poll, .. } = settings;
+    let Settings { site, node_template, slurm, openstack, poll, burn_in, .. } = settings;
     Ok(World {
+        burn_in: burn_in.map(|b| self::burn_in(b, &slurm.url)).transpose()?,
         site: Site {
             id: site,
             node_template,
@@ -44,6 +46,23 @@ pub(super) fn build(settings: Settings) -> anyhow::Result<World> {
         openstack: OpenStack::new(openstack.auth_url, openstack.credentials, openstack.region)?,
         hub: agent,
         configs: worker,
+    })
+}
+
+fn burn_in(settings: settings::BurnIn, url: &Url) -> anyhow::Result<activities::burn_in::Settings> {
+    let user = settings.user;
+    let own = settings.token.map(|token| Slurm::new(url.clone(), user.clone(), token)).transpose()?;
+    Ok(activities::burn_in::Settings {
+        catalogue: settings.catalogue,
+        tests: settings.tests,
+        user,
+        own,
+        account: settings.account,
+        qos: settings.qos,
+        partition: settings.partition,
+        free_text: settings.free_text,
+        hold: settings.hold,
+        start_within: settings.start_within,
     })
 }
 

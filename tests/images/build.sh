@@ -12,7 +12,8 @@ set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TARGET=$(cd "$HERE/../.." && pwd)/target
 LOGS=$TARGET/image-logs
-ALL="slurm-26.05 slurm-24.11 openstack node-26.05 node-24.11 openstack-bookworm"
+ALL="slurm-26.05 slurm-24.11 slurm-22.05 openstack node-26.05 node-24.11 openstack-bookworm
+  slurm-26.05-dbd slurm-24.11-dbd slurm-22.05-dbd"
 PREFIX=slurm-satellite
 
 say() { printf 'build: %s\n' "$*"; }
@@ -22,8 +23,9 @@ fail() { printf 'build: %s\n' "$*" >&2; exit 1; }
 
 context_of() {
   case $1 in
-    slurm-26.05 | slurm-24.11) echo "$HERE/slurm" ;;       # one recipe, two releases
-    openstack | openstack-bookworm) echo "$HERE/openstack" ;; # the same
+    slurm-26.05 | slurm-24.11 | slurm-22.05) echo "$HERE/slurm" ;; # one recipe, three releases
+    slurm-*-dbd) echo "$HERE/slurm-dbd" ;;
+    openstack | openstack-bookworm) echo "$HERE/openstack" ;;
     node-26.05 | node-24.11) echo "$HERE/node" ;;
     *) fail "no image is called '$1'; there are: $ALL" ;;
   esac
@@ -34,6 +36,8 @@ base_of() {
   case $1 in
     slurm-26.05) echo base:forky ;; # forky and not sid: the same SLURM package, fewer surprises
     slurm-24.11) echo base:trixie ;;
+    slurm-22.05) echo base:bookworm ;;
+    slurm-*-dbd) echo "${1%-dbd}" ;;
     openstack) echo base:trixie ;; # Nova 31
     openstack-bookworm) echo base:bookworm ;; # Nova 26
     node-26.05) echo slurm-26.05 ;;
@@ -173,8 +177,11 @@ follow() {
   wait "$pid"
 }
 
-ensure_image() {
+# Two chains may want the same one, as a base: the second waits for the first.
+ensure_image() (
   local image=$1 base name log started rc=0
+  exec 7>"$TARGET/image-$image.lock"
+  flock 7
   base=$(base_of "$image")
   case $base in
     base:*) ensure_base "$base" ;;
@@ -206,7 +213,7 @@ ensure_image() {
     fail "$image could not be built (docker build ended with $rc); the tail of its log is above"
   fi
   say "$image built in $((SECONDS - started)) s, $(($(docker image inspect --format '{{.Size}}' "$name") / 1000000)) MB: $name"
-}
+)
 
 # Every image whose present content is built, whichever were asked for: never an entry for an older content.
 write_names() {
@@ -237,12 +244,12 @@ if ! flock -n 9; then
 fi
 
 # OpenStack's packages take minutes of network, SLURM's images seconds: side by side, two builds at a time.
-# The second OpenStack comes after SLURM's images, beside the first.
+# The second OpenStack comes after SLURM's images, beside the first; slurmdbd's images after the first.
 chain() { for image in "$@"; do ensure_image "$image"; done; }
 first_chain='' openstack_chain=''
 for image in $wanted; do
   case $image in
-    openstack) openstack_chain=$image ;;
+    openstack | slurm-*-dbd) openstack_chain="$openstack_chain $image" ;;
     *) first_chain="$first_chain $image" ;;
   esac
 done

@@ -1,7 +1,7 @@
 //! One device, for real: from the hub's row to a schedulable node.
 
 mod releases;
-mod watching;
+pub(crate) mod watching;
 pub(crate) mod world;
 
 use std::panic::AssertUnwindSafe;
@@ -91,7 +91,7 @@ async fn tell(world: &World) {
     nothing_secret_was_written(world, &secrets, &worker);
 }
 
-async fn hpc_writes_the_rows(world: &World) {
+pub(crate) async fn hpc_writes_the_rows(world: &World) {
     say("an HPC principal writes the rows");
     let hpc = world.hub.by_hand("hpc-lab").unwrap();
     let path = "sites/lab/slurm-bootstrap-configs/";

@@ -17,7 +17,7 @@ pub(crate) fn settings(folder: &Path, temporal: &str) {
     std::fs::write(folder.join("password"), "not-a-password").unwrap();
     let nowhere = format!("http://127.0.0.1:{}", free_port().unwrap());
     let text = format!(
-        "site = \"lab\"\n[temporal]\nurl = \"http://{temporal}\"\n[hub]\nurl = \"{nowhere}\"\n\
+        "site = \"lab\"\nburn_in.off = true\n[temporal]\nurl = \"http://{temporal}\"\n[hub]\nurl = \"{nowhere}\"\n\
          agent_key_file = \"agent.pem\"\nworker_key_file = \"worker.pem\"\n\
          [slurm]\nurl = \"{nowhere}\"\nuser = \"root\"\ntoken_file = \"token\"\n\
          [openstack]\nauth_url = \"{nowhere}/v3\"\nusername = \"u\"\npassword_file = \"password\"\nproject = \"lab\"\n\
@@ -48,6 +48,7 @@ fn every_mistake_of_the_settings_is_said_at_once_and_the_exit_is_64() {
     satellite: FOLDER/site.toml: hub: is missing; add the section [hub]
     satellite: FOLDER/site.toml: slurm: is missing; add the section [slurm]
     satellite: FOLDER/site.toml: openstack: is missing; add the section [openstack]
+    satellite: FOLDER/site.toml: burn_in: is missing; add [burn_in], or write burn_in.off = true
     satellite: FOLDER/site.toml: colour: is not a setting; remove it, or correct its name
     ");
 }
@@ -59,6 +60,56 @@ fn a_wrong_command_line_exits_with_64() {
     assert_eq!(
         Command::new(binary("satellite").unwrap()).arg("--help").output().unwrap().status.code(),
         Some(0)
+    );
+}
+
+/// What `satellite start` says of these arguments, without a hub that could answer.
+fn start(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(binary("satellite").unwrap());
+    let identity =
+        ["--site", "lab", "--hub", "http://127.0.0.1:1", "--client-id", "ada", "--key-file", "none.pem"];
+    let answer = command.arg("start").args(arguments).args(identity).output().unwrap();
+    (answer.status.code(), String::from_utf8(answer.stderr).unwrap().trim_end().to_owned())
+}
+
+#[test]
+fn what_a_verb_has_no_use_for_is_said_a_line_each_before_anything_is_sent() {
+    let folder = folder("it/start").unwrap();
+    let script = folder.join("script");
+    std::fs::write(&script, "exit 0\n").unwrap();
+    let (script, none) = (script.to_str().unwrap(), folder.join("none"));
+    let resume = ["resume", "d-1", "--deadline", "60", "--at-deadline", "cancel-jobs", "--dry-run"];
+    assert_eq!(
+        start(&resume),
+        (
+            Some(64),
+            "satellite: --dry-run: is not for resume; leave it out: it is for adopt\n\
+             satellite: --deadline: is not for resume; leave it out: it is for adopt, drain, release, burn_in\n\
+             satellite: --at-deadline: is not for resume; leave it out: it is for drain, release"
+                .to_owned()
+        )
+    );
+    let burn_in = ["burn-in", "d-1", "--script", script, "--time-limit", "0", "--test", "Disk"];
+    assert_eq!(
+        start(&burn_in),
+        (
+            Some(64),
+            "satellite: --time-limit: is not between a second and a year; leave it out for the default\n\
+             satellite: --test: is not a test's name; use 1 to 40 lower-case letters, digits and dashes\n\
+             satellite: --script: names no interpreter in its first line; begin it with `#!/bin/bash`\n\
+             satellite: --script: came with tests beside it; send one of the two"
+                .to_owned()
+        )
+    );
+    let missing = start(&["burn-in", "d-1", "--script", none.to_str().unwrap()]);
+    let said = format!("satellite: --script: {} cannot be read: entity not found", none.display());
+    assert_eq!(missing, (Some(1), said));
+    let (code, said) = start(&["drain", "d-1", "--reason", "two\nlines"]);
+    assert!(code == Some(64) && said.contains("reason (position 3): holds a character"), "{said}");
+    let (code, said) = start(&["explode", "d-1"]);
+    assert!(
+        code == Some(64) && said.contains("[possible values: adopt, drain, release, burn-in, resume]"),
+        "{said}"
     );
 }
 

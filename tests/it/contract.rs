@@ -37,9 +37,11 @@ impl Got {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 
-    /// The status, and the numbers of slurmrestd's errors; none of these when it lists none at all.
+    /// The status, and the numbers of slurmrestd's errors, which 22.05 gives under three names; none of these
+    /// when it lists none at all.
     fn errors(&self) -> (u16, Option<Vec<i64>>) {
-        let number = |e: &Value| e["error_number"].as_i64().unwrap_or(-1);
+        let keys = ["error_number", "errno", "error_code"];
+        let number = |e: &Value| keys.iter().find_map(|key| e[key].as_i64()).unwrap_or(-1);
         (self.status, self.json()["errors"].as_array().map(|errors| errors.iter().map(number).collect()))
     }
 

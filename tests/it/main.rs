@@ -6,8 +6,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it unwraps")]
 
 mod adopt_real;
+mod burn_in_real;
+mod cluster;
 mod command_line;
 mod contract;
+mod ending;
+mod faults;
 mod interop;
 mod rebuild_real;
 mod scan;

@@ -154,12 +154,12 @@ async fn rebuilds_when_the_job_has_ended(world: &World, squad: &Api, first: &Val
 
 /// When the adoption waits for it, and has done nothing but close the node.
 async fn lets_the_job_end(world: &World, squad: &Api, job: i64) {
-    let (jobs, its) = ("1 jobs on gpu-001 (", format!("): {job}"));
+    let (jobs, its) = ("1 job holds gpu-001 (", format!("): {job}; the last must end by "));
     eventually("it waits for the job", CEILING, || async {
         let runs = squad.get("sites/lab/devices/gpu-001/workflows/").await.unwrap();
         let progress = runs["items"][0]["progress"].clone();
         let said = progress["waiting_for"].as_str().unwrap_or_default();
-        let waits = progress["step"] == "wait_empty" && said.starts_with(jobs) && said.ends_with(&its);
+        let waits = progress["step"] == "wait_empty" && said.starts_with(jobs) && said.contains(&its);
         if waits { Ok(()) } else { Err(progress.to_string()) }
     })
     .await;

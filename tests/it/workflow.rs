@@ -5,13 +5,16 @@
 //! that the real ones fit is `adopt_real`'s.
 
 mod adopt_device;
+mod burn_in_device;
 mod cancel;
+mod closing;
 mod deadline;
 mod histories;
 mod input;
 mod lab;
 mod mock;
 mod poll;
+mod proof;
 mod replay;
 mod resume_device;
 mod script;

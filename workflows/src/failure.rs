@@ -26,8 +26,16 @@ pub(crate) fn undecodable(error: &Undecodable) -> WorkflowTermination {
     fail(REQUEST_INVALID, &error.to_string(), details)
 }
 
+/// The request, or the failure because of its field.
+pub(crate) fn unless_invalid<T>(
+    device: &str,
+    parsed: Result<T, proto::Invalid>,
+) -> Result<T, WorkflowTermination> {
+    parsed.map_err(|e| invalid(device, &e.field, &e.to_string(), &e.remedy))
+}
+
 /// Fails because of a field of the input.
-pub(crate) fn invalid(device: &str, field: &str, message: &str, remedy: &str) -> WorkflowTermination {
+fn invalid(device: &str, field: &str, message: &str, remedy: &str) -> WorkflowTermination {
     let details = FailureDetails {
         device: device.to_owned(),
         step: "decode".to_owned(),
@@ -52,7 +60,7 @@ pub(crate) fn check_lock(id: &str, parsed: &Lifecycle) -> Result<(), WorkflowTer
 
 /// Hands an activity's failure on: its code, or the code for what never came true when time was up.
 pub(crate) fn of_activity(device: &str, error: ActivityExecutionError) -> WorkflowTermination {
-    if error.as_cancelled().is_some() || gave_up_on_cancel(&error) {
+    if is_cancellation(&error) {
         return WorkflowTermination::cancelled();
     }
     if let Some(timeout) = error.as_timeout() {
@@ -72,6 +80,11 @@ pub(crate) fn of_activity(device: &str, error: ActivityExecutionError) -> Workfl
         // until a worker that can read it has it.
         _ => error.into(),
     }
+}
+
+/// Whether it was told to stop, and ended because of that.
+pub(crate) fn is_cancellation(error: &ActivityExecutionError) -> bool {
+    error.as_cancelled().is_some() || gave_up_on_cancel(error)
 }
 
 /// After a cancel nothing is tried again: what would have been, a lost worker too, ended by it.
@@ -110,7 +123,8 @@ fn timed_out(device: &str, last: Progress) -> WorkflowTermination {
     fail(code, &format!("time was up in step {step}{seen}"), details)
 }
 
-fn fail(code: &str, message: &str, details: FailureDetails) -> WorkflowTermination {
+/// Fails with this code, for good.
+pub(crate) fn fail(code: &str, message: &str, details: FailureDetails) -> WorkflowTermination {
     ApplicationFailure::builder(message.to_owned())
         .type_name(code.to_owned())
         .non_retryable(true)

@@ -9,11 +9,11 @@ use clients::openstack::{Rebuild, Server, ServerStatus};
 use clients::slurm::Node;
 use model::ServerId;
 
-use super::Request;
 use super::server::{doing, existing_server, our_metadata, wait_out_earlier};
-use crate::close::wait_empty;
+use super::{Request, patience};
+use crate::close::wait_drained;
 use crate::plan::{Made, Seen, Target, is_as_asked, metadata, usable};
-use crate::wait::patiently;
+use crate::wait::{patiently, settle};
 use crate::{Attempt, Code, Failure, World};
 
 /// The server as Nova accepted it: with this request's metadata, the row's image and user-data. A
@@ -27,15 +27,13 @@ pub(super) async fn ensure_rebuilt(
     seen: &Seen,
     id: &ServerId,
 ) -> Result<Server, Failure> {
-    attempt.step("settle", Code::NodeBusy)?;
-    attempt.waiting("slurmctld to have saved that the node is drained");
-    attempt.pause(world.site.settle).await?;
+    settle(world, attempt, Code::NodeBusy, "the node is drained").await?;
     attempt.step("rebuild_server", Code::ServerError)?;
     wait_out_earlier(world, attempt).await?;
     loop {
         let server = patiently(world, attempt, || world.openstack.server(id)).await?;
         let server = existing_server(id, server)?;
-        if is_as_asked(&server, target, seen, &request.id) {
+        if is_as_asked(&server, target, seen, &request.asked.id) {
             return Ok(server);
         }
         if server.task_state.is_some() || matches!(server.status, ServerStatus::Build | ServerStatus::Rebuild)
@@ -46,7 +44,9 @@ pub(super) async fn ensure_rebuilt(
         }
         // a node that never registered, for a user-data that was wrong, has no job either
         let node = match patiently(world, attempt, || world.slurm.node(&target.node)).await? {
-            Some(node) => Some(wait_empty(world, attempt, node).await?),
+            Some(node) => {
+                Some(wait_drained(world, attempt, &target.node, Some(node), patience(request)).await?.node)
+            }
             None => None,
         };
         let rebuild = rebuild(request, target, seen, &server, node.as_ref())?;

@@ -3,8 +3,9 @@
 
 use clients::openstack::Server;
 use clients::slurm::Node;
+use model::Verb;
 
-use super::{Request, mark, mismatch};
+use super::{Request, mismatch};
 use crate::close::ensure_closed;
 use crate::plan::{Target, has_registered, shortfalls};
 use crate::wait::{Look, patiently, until};
@@ -43,7 +44,7 @@ pub(super) async fn wait_registered(
         let registered = has_registered(&node, server);
         opened |= registered && !node.tokens.is_closed();
         if registered {
-            node = ensure_closed(world, attempt, node, &mark(request)).await?;
+            node = ensure_closed(world, attempt, node, &request.asked, Verb::Adopt).await?;
             if node.tokens.is_responding() {
                 return Ok(Registered { node, opened });
             }

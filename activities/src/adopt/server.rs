@@ -8,17 +8,13 @@ use std::collections::BTreeMap;
 use clients::Error;
 use clients::openstack::{NewServer, Server, ServerStatus};
 use clients::slurm::Node;
-use model::{DeviceId, ServerId};
+use model::ServerId;
 
 use super::Request;
+use crate::delete::{delete_server, tag};
 use crate::plan::{Act, Made, Seen, Target, digest, fault, metadata, plan, slurm_conf, usable};
 use crate::wait::{Look, patiently, until};
 use crate::{Attempt, Class, Code, Failure, World};
-
-/// The tag by which a device's server is found, while it is still BUILD too.
-pub(super) fn tag(device: &DeviceId) -> String {
-    format!("fleet.device.{device}")
-}
 
 /// Servers of earlier requests that Nova never launched hold nothing and block the machine.
 pub(super) async fn delete_leftovers(
@@ -28,15 +24,7 @@ pub(super) async fn delete_leftovers(
 ) -> Result<(), Failure> {
     for id in leftovers {
         attempt.step("delete_leftover", Code::ServerError)?;
-        patiently(world, attempt, || world.openstack.delete_server(id)).await?;
-        until(world, attempt, || async {
-            Ok(match world.openstack.server(id).await? {
-                None => Look::Ready(()),
-                Some(s) if s.status == ServerStatus::Deleted => Look::Ready(()),
-                Some(s) => Look::NotYet(format!("server {id} is {}, being deleted", s.status)),
-            })
-        })
-        .await?;
+        delete_server(world, attempt, id).await?;
     }
     Ok(())
 }
@@ -97,10 +85,10 @@ async fn find_server(
     target: &Target,
     seen: &Seen,
 ) -> Result<Option<Server>, Failure> {
-    let tag = tag(&request.device);
+    let tag = tag(&request.asked.device);
     let servers = patiently(world, attempt, || world.openstack.servers_with_tag(&tag)).await?;
     let now = Seen { servers: servers.clone(), ..seen.clone() };
-    match plan(target, &now, &request.id)?.act {
+    match plan(target, &now, &request.asked.id)?.act {
         Act::Noop(server) => {
             delete_leftovers(world, attempt, &twins(&servers, &server)).await?;
             Ok(Some(*server))
@@ -126,7 +114,7 @@ fn new_server(world: &World, request: &Request, target: &Target, seen: &Seen) ->
         networks: world.site.networks.clone(),
         config_drive: world.site.config_drive,
         metadata: our_metadata(request, target, seen.node.as_ref(), Made::Created)?,
-        tag: tag(&request.device),
+        tag: tag(&request.asked.device),
     })
 }
 
@@ -140,8 +128,8 @@ pub(super) fn our_metadata(
     let config = &target.config;
     let before = node.map_or(0, |n| n.slurmd_start_time);
     let pairs = [
-        (metadata::DEVICE, request.device.to_string()),
-        (metadata::REQUEST, request.id.to_string()),
+        (metadata::DEVICE, request.asked.device.to_string()),
+        (metadata::REQUEST, request.asked.id.to_string()),
         (metadata::MADE, made.as_str().to_owned()),
         (metadata::REVISION, config.revision.to_string()),
         (metadata::USER_DATA, digest(config.user_data.as_ref())),

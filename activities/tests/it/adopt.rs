@@ -2,7 +2,7 @@
 
 use activities::adopt::{Outcome, Request, adopt};
 use activities::plan::Made;
-use activities::{Attempt, Code, Failure};
+use activities::{Asked, Attempt, Code, Failure};
 use fakes::{Behaviour, Boot, JobSeed, NodeSeed, Registers};
 use jiff::Timestamp;
 use model::{Actor, DeviceId, DrainReason, RequestId};
@@ -14,14 +14,19 @@ use crate::site::{Setup, Site, T, attempt, node, within_ceiling};
 
 pub(crate) const MARK: &str = "fleet:adopt r-1: ada: new rack";
 
-pub(crate) fn request(id: &str) -> Request {
-    Request {
+/// What Ada asks of the device of gpu-1.
+pub(crate) fn asked(id: &str) -> Asked {
+    Asked {
         id: RequestId::parse(id).unwrap(),
         device: DeviceId::parse("d-gpu-1").unwrap(),
         actor: Actor::parse("ada").unwrap(),
         why: DrainReason::parse("new rack").unwrap(),
-        dry_run: false,
+        force: false,
     }
+}
+
+pub(crate) fn request(id: &str) -> Request {
+    Request { asked: asked(id), dry_run: false }
 }
 
 /// A site whose one device has no server, and whose image registers closed.
@@ -124,7 +129,7 @@ async fn a_static_node_is_closed_and_emptied_before_nova_is_asked() {
     let started = Timestamp::from_second(T).unwrap();
     let (attempt, mut progress) = Attempt::new(1, started, None, CancellationToken::new());
     let job_ends = async {
-        let waits = "1 jobs on gpu-1 (DRAIN+IDLE): 1";
+        let waits = "1 job holds gpu-1 (DRAIN+IDLE): 1; not all have a time by which they must end";
         progress.wait_for(|p| p.step == "wait_empty" && p.waiting_for == waits).await.unwrap();
         assert_eq!(site.fakes.cloud.servers(), Vec::<Value>::new());
         site.fakes.slurm.finish(job, 0);

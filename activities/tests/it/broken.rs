@@ -1,19 +1,21 @@
 //! Activities that are broken at their nth request, and what is the same of each of them.
 
 use activities::adopt::adopt;
+use activities::burn_in::{Verdict, burn_in_sbatch};
+use activities::drain::drain;
 use activities::poll_conditions::Poller;
+use activities::release::release;
 use activities::resume::resume;
 use activities::{Attempt, Failure, World};
-use fakes::{Answer, Behaviour, EventKind, Fault, JobSeed, Registers};
+use fakes::{Answer, Behaviour, EventKind, Fault, JobSeed, Registers, Release};
 use futures::future::BoxFuture;
-use model::{DeviceId, NodeSource};
+use model::NodeSource;
 use serde_json::{Value, json};
 
-use crate::adopt::{MARK, registers_closed, request, state_of};
-use crate::poll;
-use crate::rebuild;
+use crate::adopt::{MARK, asked, registers_closed, request, state_of};
 use crate::resume::with_node;
 use crate::site::{Setup, Site, T, attempt, node, row, within_ceiling};
+use crate::{burn_in, drain, poll, rebuild, release};
 
 /// How the process dies at a request, or what it is not told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Case {
     }
 }
 
-pub(crate) const CASES: [Case; 7] = [
+pub(crate) const CASES: [Case; 11] = [
     Case {
         name: "adoption whose node registers closed",
         start: || Box::pin(registers_closed()),
@@ -134,6 +136,38 @@ pub(crate) const CASES: [Case; 7] = [
         always: true,
         end: |site| Box::pin(polled(site)),
     },
+    Case {
+        name: "drain of a node that runs a job",
+        start: || Box::pin(static_and_busy()),
+        run: draining,
+        again: (2, T + 60),
+        always: false,
+        end: |site| Box::pin(async { json!([state_of(site), users_jobs(site)]) }),
+    },
+    Case {
+        name: "release of a node that runs a job",
+        start: || Box::pin(opened_and_busy()),
+        run: releasing,
+        again: (2, T + 60),
+        always: false,
+        end: |site| Box::pin(released(site)),
+    },
+    Case {
+        name: "burn-in within a reservation",
+        start: || Box::pin(queued(Release::V26_05)),
+        run: burning_in,
+        again: (2, T + 60),
+        always: false,
+        end: |site| Box::pin(burnt_in(site)),
+    },
+    Case {
+        name: "burn-in ahead of the queue",
+        start: || Box::pin(queued(Release::V24_11)),
+        run: burning_in,
+        again: (2, T + 60),
+        always: false,
+        end: |site| Box::pin(burnt_in(site)),
+    },
 ];
 
 fn adoption(world: World, attempt: Attempt) -> Run {
@@ -141,8 +175,24 @@ fn adoption(world: World, attempt: Attempt) -> Run {
 }
 
 fn resumption(world: World, attempt: Attempt) -> Run {
-    let device = DeviceId::parse("d-gpu-1").unwrap();
-    Box::pin(async move { resume(&world, &attempt, &device).await.map(drop) })
+    let asked = asked("r-2");
+    Box::pin(async move { resume(&world, &attempt, &asked).await.map(drop) })
+}
+
+fn draining(world: World, attempt: Attempt) -> Run {
+    Box::pin(async move { drain(&world, &attempt, &drain::request("r-1")).await.map(drop) })
+}
+
+fn releasing(world: World, attempt: Attempt) -> Run {
+    Box::pin(async move { release(&world, &attempt, &release::request("r-2")).await.map(drop) })
+}
+
+fn burning_in(world: World, attempt: Attempt) -> Run {
+    Box::pin(async move {
+        let outcome = burn_in_sbatch(&world, &attempt, &burn_in::request("r-1")).await?;
+        assert_eq!(outcome.verdict, Verdict::Passed, "{}", outcome.reason);
+        Ok(())
+    })
 }
 
 fn tick(world: World, attempt: Attempt) -> Run {
@@ -187,6 +237,56 @@ async fn adopted(site: &Site) -> Value {
         "node": state_of(site),
         "job": site.fakes.slurm.job(1).map(|job| job["job_state"][0].clone()),
     })
+}
+
+/// A device that was adopted and opened, and runs a user's job.
+async fn opened_and_busy() -> Site {
+    let mut setup = with_long_jobs();
+    // a record is not deleted while slurmctld knows a job that names it
+    setup.slurm.min_job_age = Some(10);
+    let site = Site::start(setup).await;
+    release::adopt_it(&site).await;
+    within_ceiling(resume(&site.world(), &attempt(1, T), &asked("r-1"))).await.unwrap();
+    site.fakes.slurm.submit(JobSeed::on(&["gpu-1"]));
+    site.fakes.tick();
+    site
+}
+
+/// What a release leaves: no server, no node, a free device; the job ended by itself.
+async fn released(site: &Site) -> Value {
+    let device = site.device("gpu-1").await;
+    json!({
+        "servers": site.fakes.cloud.servers().len(),
+        "node": site.fakes.slurm.node("gpu-1"),
+        "device": [device.server_id.is_none(), device.status.as_str() == "free"],
+        "jobs": users_jobs(site),
+    })
+}
+
+/// A closed node that others wait for.
+async fn queued(release: Release) -> Site {
+    let site = Site::start(burn_in::setup(release, burn_in::CONTENT)).await;
+    for seed in [JobSeed::on(&["gpu-1"]), JobSeed::on(&[]), JobSeed::on(&["gpu-1"])] {
+        site.fakes.slurm.submit(seed);
+    }
+    site
+}
+
+/// What a burn-in leaves: one job of ours, no reservation, a closed node, and others' jobs as they were.
+async fn burnt_in(site: &Site) -> Value {
+    let ours: Vec<Value> = site.fakes.slurm.jobs().into_iter().filter(|j| j["user_name"] == "bob").collect();
+    json!({
+        "node": state_of(site),
+        "ours": ours.iter().map(|j| json!([j["name"], j["job_state"]])).collect::<Vec<_>>(),
+        "reservations": site.fakes.slurm.reservations(),
+        "jobs": users_jobs(site),
+    })
+}
+
+/// The states of users' jobs.
+fn users_jobs(site: &Site) -> Vec<Value> {
+    let jobs = site.fakes.slurm.jobs().into_iter();
+    jobs.filter(|j| j["user_name"] != "bob").map(|j| j["job_state"].clone()).collect()
 }
 
 /// One device is as it was at the last tick, one has changed, one is gone, one is new.

@@ -30,7 +30,7 @@ fn node(states: &[&str]) -> Node {
 }
 
 fn partition(name: &str, up: bool) -> Partition {
-    Partition { name: name.to_owned(), up, nodes: HashSet::new() }
+    Partition { name: name.to_owned(), up, tier: 1, nodes: HashSet::new() }
 }
 
 /// A row that has had its reason for so many seconds.

@@ -85,6 +85,26 @@ async fn a_resumption_broken_anywhere_ends_with_an_open_node() {
 }
 
 #[tokio::test]
+async fn a_drain_broken_anywhere_spares_the_job() {
+    every_cell(&CASES[7]).await;
+}
+
+#[tokio::test]
+async fn a_release_broken_anywhere_spares_the_job_and_leaves_nothing() {
+    every_cell(&CASES[8]).await;
+}
+
+#[tokio::test]
+async fn a_burn_in_within_a_reservation_broken_anywhere_is_one_job_on_a_closed_node() {
+    every_cell(&CASES[9]).await;
+}
+
+#[tokio::test]
+async fn a_burn_in_ahead_of_the_queue_broken_anywhere_is_one_job_on_a_closed_node() {
+    every_cell(&CASES[10]).await;
+}
+
+#[tokio::test]
 async fn a_tick_broken_anywhere_is_made_good_by_the_next() {
     every_cell(&CASES[6]).await;
 }

@@ -4,10 +4,10 @@ use activities::plan::Made;
 use activities::resume::{Outcome, resume};
 use activities::{Code, Failure};
 use fakes::{NodeSeed, Release};
-use model::{DeviceId, NodeSource};
+use model::NodeSource;
 use serde_json::json;
 
-use crate::adopt::{self, MARK, state_of};
+use crate::adopt::{self, MARK, asked, state_of};
 use crate::site::{Setup, Site, T, attempt, node, row, within_ceiling};
 
 const RESUME: &str = "POST /slurm/v0.0.42/node/gpu-1 {\"state\":[\"RESUME\"]}";
@@ -27,8 +27,8 @@ async fn with_node(states: &[&str], reason: &str, extra: &str) -> Site {
 }
 
 async fn run(site: &Site) -> Result<Outcome, Failure> {
-    let device = DeviceId::parse("d-gpu-1").unwrap();
-    within_ceiling(resume(&site.world(), &attempt(1, T), &device)).await
+    let asked = asked("r-2");
+    within_ceiling(resume(&site.world(), &attempt(1, T), &asked)).await
 }
 
 #[tokio::test]

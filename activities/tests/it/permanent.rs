@@ -3,7 +3,10 @@
 
 use activities::Class::{self, NeedsHuman, Permanent};
 use activities::adopt::adopt;
+use activities::burn_in::burn_in_sbatch;
+use activities::drain::drain;
 use activities::poll_conditions::Poller;
+use activities::release::release;
 use activities::resume::resume;
 use activities::{Attempt, Code, Failure, World};
 use fakes::{Answer, Behaviour, Build, Fault, ImageSeed, Registers, Role, Service};
@@ -11,10 +14,11 @@ use futures::future::BoxFuture;
 use hub::config::Scope;
 use hub::db::Import;
 use jiff::Timestamp;
-use model::{BootstrapDraft, DeviceId, NodeName, NodeSource};
+use model::{BootstrapDraft, NodeName, NodeSource};
 
-use crate::adopt::{MARK, request};
+use crate::adopt::{MARK, asked, request};
 use crate::site::{Setup, Site, T, attempt, device, is_write, node, row, within_ceiling};
+use crate::{burn_in, drain, release};
 
 /// What is wrong, and what comes of it.
 struct Wrong {
@@ -187,6 +191,34 @@ const RESUMPTION: [Wrong; 8] = [
         .process(is_no_administrator),
 ];
 
+/// What is wrong for every verb that is about a node alone.
+const CLOSING: [Wrong; 7] = [
+    wrong("no such device", (Code::RequestInvalid, Permanent, "read_hub"), 0)
+        .site(|s| Setup { devices: vec![device("b")], ..s }),
+    wrong("two devices of one node", (Code::RequestConflict, NeedsHuman, "read_hub"), 0).site(twice),
+    wrong("no version of ours (404)", (Code::NamingOrApiChanged, NeedsHuman, "look"), 0)
+        .process(|site, _| serves_none(site)),
+    wrong("a release that cannot change nodes", (Code::ReleaseTooOld, NeedsHuman, "look"), 0).site(
+        |mut s| {
+            s.slurm.release = fakes::Release::V22_05;
+            s
+        },
+    ),
+    wrong("a refused token (511)", (Code::SlurmForbidden, NeedsHuman, "look"), 0).process(refuses_the_token),
+    wrong("no token", (Code::SecretMissing, NeedsHuman, "look"), 0)
+        .process(|site, world| world.slurm = site.slurm_with("", "root")),
+    wrong("a user who may not write nodes", (Code::SlurmForbidden, NeedsHuman, "close_node"), 1)
+        .process(is_no_administrator),
+];
+
+/// And for those that do not leave it at that.
+const FOREIGN: [Wrong; 1] = [wrong("a foreign drain", (Code::DrainNotOurs, NeedsHuman, "close_node"), 0)
+    .process(|site, _| site.fakes.slurm.put(node("gpu-1", &["IDLE", "DRAIN"], "bad DIMM A3 [alice]")))];
+
+/// A node that was there when somebody asked.
+const UNKNOWN: [Wrong; 1] = [wrong("a node that SLURM lacks", (Code::NodeUnknown, NeedsHuman, "look"), 0)
+    .process(|site, _| site.fakes.slurm.take_out("gpu-1"))];
+
 const TICK: [Wrong; 3] = [
     wrong("an unknown principal (401)", (Code::HubForbidden, NeedsHuman, "claim"), 0).process(is_a_stranger),
     wrong("no scope for conditions (403)", (Code::HubForbidden, NeedsHuman, "claim"), 1)
@@ -212,11 +244,45 @@ async fn what_is_wrong_for_an_adoption_stays_wrong_and_nothing_is_written_after_
 #[tokio::test]
 async fn what_is_wrong_for_a_resumption_stays_wrong_and_nothing_is_written_after_it() {
     let run: Run = |world, attempt| {
-        let device = DeviceId::parse("d-gpu-1").unwrap();
-        Box::pin(async move { resume(&world, &attempt, &device).await.map(drop) })
+        let asked = asked("r-2");
+        Box::pin(async move { resume(&world, &attempt, &asked).await.map(drop) })
     };
     let closed = || Setup::of(&["gpu-1"]).with_nodes([node("gpu-1", &["IDLE", "DRAIN"], MARK)]);
     check(&RESUMPTION, closed, run, T).await;
+}
+
+fn open() -> Setup {
+    Setup::of(&["gpu-1"]).with_nodes([node("gpu-1", &["IDLE"], "")])
+}
+
+#[tokio::test]
+async fn what_is_wrong_for_a_drain_stays_wrong_and_nothing_is_written_after_it() {
+    let run: Run = |world, attempt| {
+        Box::pin(async move { drain(&world, &attempt, &drain::request("r-1")).await.map(drop) })
+    };
+    check(&CLOSING, open, run, T).await;
+    check(&UNKNOWN, open, run, T).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_for_a_release_stays_wrong_and_nothing_is_written_after_it() {
+    let run: Run = |world, attempt| {
+        Box::pin(async move { release(&world, &attempt, &release::request("r-1")).await.map(drop) })
+    };
+    check(&CLOSING, open, run, T).await;
+    check(&FOREIGN, open, run, T).await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_for_a_burn_in_stays_wrong_and_nothing_is_written_after_it() {
+    let run: Run = |world, attempt| {
+        let request = burn_in::request("r-1");
+        Box::pin(async move { burn_in_sbatch(&world, &attempt, &request).await.map(drop) })
+    };
+    let burns_in = || Setup { burn_in: Some(burn_in::CONTENT.to_owned()), ..open() };
+    check(&CLOSING, burns_in, run, T).await;
+    check(&UNKNOWN, burns_in, run, T).await;
+    check(&FOREIGN, burns_in, run, T).await;
 }
 
 #[tokio::test]

@@ -95,8 +95,8 @@ pub(crate) fn seen(servers: Vec<Server>) -> Seen {
         servers,
         node: Some(node()),
         partitions: vec![
-            Partition { name: "main".to_owned(), up: true, nodes: HashSet::new() },
-            Partition { name: "burnin".to_owned(), up: false, nodes: HashSet::new() },
+            Partition { name: "main".to_owned(), up: true, tier: 1, nodes: HashSet::new() },
+            Partition { name: "burnin".to_owned(), up: false, tier: 1, nodes: HashSet::new() },
         ],
     }
 }

@@ -6,10 +6,10 @@ use activities::resume::resume;
 use activities::{Class, Code};
 use clients::slurm::NodeUpdate;
 use fakes::{Answer, Behaviour, Event, EventKind, Fault, JobSeed, Rebuild, Registration, Service};
-use model::{DeviceId, NodeName, UserData};
+use model::{NodeName, UserData};
 use serde_json::json;
 
-use crate::adopt::{MARK, request, run, run_as, servers, state_of};
+use crate::adopt::{MARK, asked, request, run, run_as, servers, state_of};
 use crate::site::{ANOTHER, Setup, Site, T, attempt, within_ceiling};
 
 fn second_user_data() -> UserData {
@@ -31,8 +31,8 @@ async fn changed() -> Site {
 }
 
 async fn resumed(site: &Site) {
-    let device = DeviceId::parse("d-gpu-1").unwrap();
-    within_ceiling(resume(&site.world(), &attempt(1, T - 50), &device)).await.unwrap();
+    let asked = asked("r-2");
+    within_ceiling(resume(&site.world(), &attempt(1, T - 50), &asked)).await.unwrap();
 }
 
 /// The same, and a user's job runs on it.

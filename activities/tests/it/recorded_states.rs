@@ -7,8 +7,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use activities::conditions::{Sight, evaluate, unknown_tokens};
+use activities::drained::{Drained, drained};
 use clients::slurm::Partition;
-use fakes::{Answer, Fault, Service};
+use fakes::{Answer, Fault, Release, Service};
 use jiff::Timestamp;
 use model::NodeName;
 use model::Status::{self, False, True, Unknown};
@@ -137,8 +138,9 @@ const EXPECTED: [(Status, &str, &[&str]); 24] = [
     ),
 ];
 
-fn recordings() -> Vec<(String, Value)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients/tests/fixtures/slurm/states");
+/// Every recorded node below this folder of the fixtures, by its name.
+fn recordings(folder: &str) -> Vec<(String, Value)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients/tests/fixtures/slurm").join(folder);
     let files = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
     files
         .filter(|p| p.extension().is_some_and(|e| e == "json"))
@@ -162,11 +164,12 @@ async fn every_recorded_state_has_its_verdict() {
     let up = ["main", "burnin", "blk", "xp"].map(|p| Partition {
         name: p.to_owned(),
         up: true,
+        tier: 1,
         nodes: HashSet::new(),
     });
     let tick = Timestamp::from_second(1_796_000_000).unwrap();
     let mut judged = 0;
-    for (recording, body) in recordings() {
+    for (recording, body) in recordings("states") {
         let name = NodeName::parse(body["nodes"][0]["name"].as_str().unwrap()).unwrap();
         let answer = Answer::Status { code: 200, body };
         site.fakes.fault(Fault::on(Service::Slurmrestd, "GET", &format!("*/node/{name}"), answer));
@@ -185,4 +188,49 @@ async fn every_recorded_state_has_its_verdict() {
     }
     let listed: BTreeSet<&str> = EXPECTED.iter().flat_map(|(_, _, names)| names.iter().copied()).collect();
     assert_eq!(judged, listed.len() + 1);
+}
+
+/// The words of a recorded node's state, in whichever shape its release writes them.
+fn words(node: &Value) -> BTreeSet<String> {
+    let list = |value: &Value| match value {
+        Value::Array(words) => words.iter().map(|w| w.as_str().unwrap().to_owned()).collect(),
+        Value::String(word) => vec![word.to_ascii_uppercase()],
+        _ => Vec::new(),
+    };
+    list(&node["state"]).into_iter().chain(list(&node["state_flags"])).collect()
+}
+
+#[tokio::test]
+async fn every_recorded_node_of_every_release_is_drained_as_its_words_say() {
+    for (release, folder, count) in [
+        (Release::V22_05, "22.05.8/states", 74),
+        (Release::V24_11, "24.11.5/states", 83),
+        (Release::V26_05, "states", 85),
+    ] {
+        let mut setup = Setup::of(&[]);
+        setup.slurm.release = release;
+        let site = Site::start(setup).await;
+        let world = site.world();
+        let recordings = recordings(folder);
+        let mut yes = 0;
+        for (recording, body) in &recordings {
+            let raw = &body["nodes"][0];
+            let name = NodeName::parse(raw["name"].as_str().unwrap()).unwrap();
+            let answer = Answer::Status { code: 200, body: body.clone() };
+            site.fakes.fault(Fault::on(Service::Slurmrestd, "GET", &format!("*/node/{name}"), answer));
+            let node = world.slurm.node(&name).await.unwrap().unwrap();
+            let words = words(raw);
+            let has = |word: &str| words.contains(word);
+            let busy = ["ALLOCATED", "MIXED", "COMPLETING"].into_iter().any(has);
+            let expected = match (has("DRAIN"), busy) {
+                (false, _) => Drained::Open,
+                (true, true) => Drained::Held(Vec::new()),
+                (true, false) => Drained::Yes,
+            };
+            yes += usize::from(expected == Drained::Yes);
+            assert_eq!(drained(&node, &[], None), expected, "{release:?} {recording}: {words:?}");
+        }
+        assert_eq!(recordings.len(), count, "{release:?}");
+        assert!(yes >= 5, "{release:?}: {yes}");
+    }
 }

@@ -8,20 +8,64 @@
 pub struct Dialect {
     /// As it stands in paths.
     pub version: &'static str,
-    /// Nodes can be changed.
+    /// Nodes can be changed. 22.05 answers 405.
     pub node_write: bool,
     /// The record of a dynamic node can be deleted.
     pub record_delete: bool,
     /// Nodes can be made: from v0.0.44 on.
     pub node_create: bool,
-    /// Reservations can be made and deleted: from v0.0.43 on.
+    /// Reservations can be made and deleted: from v0.0.43 on. Every version lists them.
     pub reservations: bool,
+    /// Jobs are submitted in the words that we use. v0.0.38 has others, and nothing of ours runs where
+    /// no node can be closed.
+    pub job_write: bool,
+    /// What became of each job that was to be cancelled is told. v0.0.40 says the same of one that is
+    /// told to end, of one that is over, and of one that never was (run on 24.11).
+    pub tells_cancelled: bool,
     /// A node that was asked for by itself tells its own partitions. Before 26.05 it tells those of
     /// the first node of the cluster, whichever was asked for.
     pub partitions_of_one: bool,
     /// State flags that it never shows: such a node looks like any other.
     pub hides: &'static [&'static str],
 }
+
+/// What some versions can do and others cannot.
+pub(super) struct Capability {
+    /// Its column.
+    pub(super) has: fn(&Dialect) -> bool,
+    /// What it needs, for a message.
+    pub(super) needs: &'static str,
+}
+
+/// Changing nodes.
+pub(super) const NODE_WRITE: Capability = Capability {
+    has: |d| d.node_write,
+    needs: "changing nodes needs v0.0.40 or newer, as SLURM 24.11 serves",
+};
+
+/// Deleting the record of a node.
+pub(super) const RECORD_DELETE: Capability = Capability {
+    has: |d| d.record_delete,
+    needs: "deleting a node's record needs v0.0.40 or newer, as SLURM 24.11 serves",
+};
+
+/// Making nodes.
+pub(super) const NODE_CREATE: Capability = Capability {
+    has: |d| d.node_create,
+    needs: "making nodes needs v0.0.44 or newer, as SLURM 26.05 serves",
+};
+
+/// Making and deleting reservations.
+pub(super) const RESERVATIONS: Capability = Capability {
+    has: |d| d.reservations,
+    needs: "making and deleting reservations needs v0.0.43 or newer, as SLURM 26.05 serves",
+};
+
+/// Submitting, changing and cancelling jobs.
+pub(super) const JOB_WRITE: Capability = Capability {
+    has: |d| d.job_write,
+    needs: "submitting and cancelling jobs needs v0.0.40 or newer, as SLURM 24.11 serves",
+};
 
 /// Newest first.
 pub(super) const TABLE: &[Dialect] = &[
@@ -32,6 +76,8 @@ pub(super) const TABLE: &[Dialect] = &[
         record_delete: true,
         node_create: true,
         reservations: true,
+        job_write: true,
+        tells_cancelled: true,
         partitions_of_one: true,
         hides: &[],
     },
@@ -42,8 +88,34 @@ pub(super) const TABLE: &[Dialect] = &[
         record_delete: true,
         node_create: false,
         reservations: false,
+        job_write: true,
+        tells_cancelled: true,
         partitions_of_one: false,
         hides: &["BLOCKED", "EXTERNAL"],
+    },
+    // releases before 24.11 that have no v0.0.42; 24.11 serves it still
+    Dialect {
+        version: "v0.0.40",
+        node_write: true,
+        record_delete: true,
+        node_create: false,
+        reservations: false,
+        job_write: true,
+        tells_cancelled: false,
+        partitions_of_one: false,
+        hides: &["BLOCKED", "EXTERNAL"],
+    },
+    // 22.05: to be looked at, and no more
+    Dialect {
+        version: "v0.0.38",
+        node_write: false,
+        record_delete: false,
+        node_create: false,
+        reservations: false,
+        job_write: false,
+        tells_cancelled: false,
+        partitions_of_one: false,
+        hides: &[],
     },
 ];
 
@@ -75,8 +147,8 @@ mod tests {
     #[test]
     fn older_than_all_of_ours() {
         let all = |versions: &[&str]| versions.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>();
-        assert!(are_older(&all(&["v0.0.36", "v0.0.38"])));
-        assert!(!are_older(&all(&["v0.0.38", "v0.0.100"])));
+        assert!(are_older(&all(&["v0.0.36", "v0.0.37"])));
+        assert!(!are_older(&all(&["v0.0.37", "v0.0.100"])));
         assert!(!are_older(&all(&["v0.1.0"])));
         assert!(!are_older(&[]));
     }

@@ -1,8 +1,8 @@
 //! Nodes and partitions, as slurmctld shows them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use model::{NodeName, hostlist};
+use model::NodeName;
 use serde_json::Value;
 
 use super::decode::{list, number, text};
@@ -84,7 +84,7 @@ pub struct Node {
     pub gres: String,
     /// The partitions it says it is in: right in the full list of every release, and in a single GET
     /// from 26.05 on; none in one of an older release, which lies (facts: slurm §3).
-    /// [`Partition::holds`] asks both sides.
+    /// [`Partition::holds`](super::Partition::holds) asks both sides.
     pub partitions: Vec<String>,
     /// When its slurmd started, in seconds of Unix time; 0 when it never did.
     pub slurmd_start_time: i64,
@@ -109,7 +109,7 @@ impl Nodes {
 }
 
 impl Node {
-    fn decode(raw: &Value) -> Option<Self> {
+    pub(super) fn decode(raw: &Value) -> Option<Self> {
         let mut words = list(raw, "state")?;
         words.extend(list(raw, "state_flags")?);
         Some(Self {
@@ -123,50 +123,6 @@ impl Node {
             partitions: list(raw, "partitions")?,
             slurmd_start_time: number(raw, "slurmd_start_time").unwrap_or(0),
         })
-    }
-}
-
-/// What we use of a partition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Partition {
-    /// Its name.
-    pub name: String,
-    /// Whether it takes and starts jobs.
-    pub up: bool,
-    /// The nodes in it: its hostlist, expanded, with those that are in it by a NodeSet.
-    pub nodes: HashSet<String>,
-}
-
-impl Partition {
-    pub(super) fn decode(body: &Value) -> Result<Vec<Self>, String> {
-        let raw = body.get("partitions").and_then(Value::as_array).ok_or("no `partitions` list")?;
-        raw.iter().map(|p| Self::decode_one(p).ok_or_else(|| "a partition".to_owned())).collect()
-    }
-
-    fn decode_one(raw: &Value) -> Option<Self> {
-        let state = raw.get("partition").filter(|p| p.is_object()).unwrap_or(raw);
-        let words = list(state, "state")?;
-        Some(Self {
-            name: raw.get("name")?.as_str()?.to_owned(),
-            up: words.iter().any(|w| w == "UP"),
-            nodes: Self::hostlist(raw)?,
-        })
-    }
-
-    /// `nodes.configured`, or `nodes` itself where it is a string. One that is not there cannot be
-    /// read: taken for an empty one it would put every node of an older release in no partition.
-    fn hostlist(raw: &Value) -> Option<HashSet<String>> {
-        let nodes = match raw.get("nodes")? {
-            nodes if nodes.is_object() => text(nodes, "configured")?,
-            _ => text(raw, "nodes")?,
-        };
-        hostlist::expand(&nodes).ok().map(HashSet::from_iter)
-    }
-
-    /// Whether the node is in it: by the hostlist, or by the node's own word.
-    #[must_use]
-    pub fn holds(&self, node: &Node) -> bool {
-        self.nodes.contains(node.name.as_str()) || node.partitions.contains(&self.name)
     }
 }
 
@@ -187,42 +143,29 @@ mod tests {
     }
 
     #[test]
-    fn a_partitions_nodes_in_every_shape() {
-        for (nodes, expected) in [
-            (json!({"configured": "n[1-2],d1", "total": 3}), Some(3)),
-            (json!("n[1-2]"), Some(2)),
-            (json!({"configured": ""}), Some(0)),
-            (json!(null), Some(0)),
-            (json!({"configured": "n[1"}), None),
-            (json!({"configured": 7}), None),
-            (json!(7), None),
-        ] {
-            let body = json!({"partitions": [{"name": "p", "partition": {"state": ["UP"]}, "nodes": nodes}]});
-            let read = Partition::decode(&body).ok().map(|all| all[0].nodes.len());
-            assert_eq!(read, expected, "{nodes}");
-        }
-        let without = json!({"partitions": [{"name": "p", "partition": {"state": ["UP"]}}]});
-        assert!(Partition::decode(&without).is_err());
-    }
-
-    #[test]
-    fn a_node_is_in_a_partition_by_either_sides_word() {
-        let node = |partitions| Node::decode(&json!({"name": "n1", "partitions": partitions})).unwrap();
-        let partition = |configured: &str| {
-            let raw = json!({"name": "p", "state": "UP", "nodes": configured});
-            Partition::decode(&json!({"partitions": [raw]})).unwrap().remove(0)
-        };
-        assert!(partition("n[1-2]").holds(&node(json!([]))));
-        assert!(partition("").holds(&node(json!(["p"]))));
-        assert!(!partition("n10").holds(&node(json!(["q"]))));
-    }
-
-    #[test]
     fn case_b06_tokens_are_exact() {
         assert!(!Tokens::new(["IDLE", "UNDRAIN"]).is_draining());
         assert!(!Tokens::new(["IDLE", "DRAIN", "UNDRAIN"]).is_draining());
         assert!(!Tokens::new(["IDLE", "POWERING_DOWN"]).is_closed());
         assert!(Tokens::new(["DOWN"]).is_closed());
+    }
+
+    #[test]
+    fn case_b07_a_flag_more_or_less_does_not_hide_the_others() {
+        for flags in [
+            ["DOWN", "CLOUD", "POWERED_DOWN"].as_slice(),
+            &["DOWN", "CLOUD", "POWERED_DOWN", "NOT_RESPONDING"],
+        ] {
+            let tokens = Tokens::new(flags);
+            assert!(tokens.is_closed() && !tokens.is_responding() && !tokens.is_draining(), "{tokens}");
+            assert!(tokens.has("POWERED_DOWN") && !tokens.has("POWER_DOWN"), "{tokens}");
+        }
+    }
+
+    #[test]
+    fn case_b04_a_reason_is_not_cut_at_a_blank() {
+        let raw = json!({"name": "n", "cpu_load": 4_294_967_294_u64, "reason": "Not responding [slurm@2026-11-30]"});
+        assert_eq!(Node::decode(&raw).unwrap().reason, "Not responding [slurm@2026-11-30]");
     }
 
     #[test]

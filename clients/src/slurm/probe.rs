@@ -35,7 +35,7 @@ impl Slurm {
         }
         for row in dialect::TABLE {
             let path = format!("slurm/{}/ping", row.version);
-            let answer = self.send(OPERATION, Method::GET, &path, &|r| r).await?;
+            let answer = self.send(OPERATION, &self.user, Method::GET, &path, &|r| r).await?;
             match answer.status.as_u16() {
                 404 => {}
                 200 => {
@@ -57,15 +57,23 @@ impl Slurm {
         let Ok(mut told) = self.told.lock() else { return };
         if told.as_ref() != Some(&found) {
             let (version, release) = &found;
-            let (node_create, reservations, hides) = (row.node_create, row.reservations, row.hides);
-            tracing::info!(version, release, node_create, reservations, ?hides, "speaking with slurmrestd");
+            let Dialect { node_write, node_create, reservations, hides, .. } = row;
+            tracing::info!(
+                version,
+                release,
+                node_write,
+                node_create,
+                reservations,
+                ?hides,
+                "speaking with slurmrestd"
+            );
             *told = Some(found);
         }
     }
 
     /// Says what slurmrestd serves instead: `GET /openapi/v3`, megabytes, so only now.
     async fn none_of_ours(&self) -> Error {
-        let answer = match self.send(OPERATION, Method::GET, "openapi/v3", &|r| r).await {
+        let answer = match self.send(OPERATION, &self.user, Method::GET, "openapi/v3", &|r| r).await {
             Ok(answer) => answer,
             Err(error) => return error,
         };
@@ -83,9 +91,10 @@ impl Slurm {
     }
 }
 
-/// `meta.slurm.release`, such as `24.11.5`.
+/// `meta.slurm.release`, such as `24.11.5`; 22.05 writes `meta.Slurm`.
 fn release(body: &Value) -> Option<String> {
-    body.pointer("/meta/slurm/release")?.as_str().map(crate::excerpt)
+    let release = |key| body.pointer(key).and_then(Value::as_str);
+    release("/meta/slurm/release").or_else(|| release("/meta/Slurm/release")).map(crate::excerpt)
 }
 
 /// The versions in an OpenAPI document's paths, oldest first.

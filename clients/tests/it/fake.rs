@@ -133,6 +133,13 @@ impl Fake {
         table.rules.push((call.to_owned(), Box::new(rule)));
     }
 
+    /// The methods of all requests, each once.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        let table = self.table.lock().unwrap();
+        let all: std::collections::BTreeSet<_> = table.asked.iter().map(|a| a.method.clone()).collect();
+        all.into_iter().collect()
+    }
+
     /// Every request with this `METHOD /path`, in order.
     pub(crate) fn asked(&self, call: &str) -> Vec<Asked> {
         let table = self.table.lock().unwrap();

@@ -16,13 +16,23 @@ pub(crate) fn name(text: &str) -> NodeName {
     NodeName::parse(text).unwrap()
 }
 
+/// A client of it, as root with this token.
+pub(crate) fn client(fake: &Fake, token: &str) -> Slurm {
+    let token = Token::in_environment("SLURM_JWT", token.to_owned().into());
+    Slurm::new(fake.base.clone(), "root".to_owned(), token).unwrap()
+}
+
+/// A slurmrestd that serves this version alone, and a client of it.
+pub(crate) async fn serving(version: &str) -> (Fake, Slurm) {
+    let fake = Fake::start().await;
+    fake.on(&format!("GET /slurm/{version}/ping"), [Reply::slurm("ping")]);
+    let slurm = client(&fake, JWT);
+    (fake, slurm)
+}
+
 /// A slurmrestd that serves v0.0.45, and a client of it.
 pub(crate) async fn slurm() -> (Fake, Slurm) {
-    let fake = Fake::start().await;
-    fake.on(PING, [Reply::slurm("ping")]);
-    let token = Token::in_environment("SLURM_JWT", JWT.to_owned().into());
-    let slurm = Slurm::new(fake.base.clone(), "root".to_owned(), token).unwrap();
-    (fake, slurm)
+    serving("v0.0.45").await
 }
 
 #[tokio::test]
@@ -183,9 +193,9 @@ async fn a_list_with_one_job_or_partition_that_cannot_be_read_is_an_error() {
     let mut jobs = Reply::slurm("job_running").body();
     jobs["jobs"][0]["nodes"] = json!("n[1");
     fake.on("GET /slurm/v0.0.45/jobs", [Reply::json(200, &jobs)]);
-    assert_eq!(slurm.jobs().await.unwrap_err().kind, Kind::Malformed("a job".to_owned()));
+    assert_eq!(slurm.jobs().await.unwrap_err().kind, Kind::Malformed("job 47".to_owned()));
     let mut partitions = Reply::slurm("partitions").body();
     partitions["partitions"][1]["partition"]["state"] = json!(1);
     fake.on("GET /slurm/v0.0.45/partitions", [Reply::json(200, &partitions)]);
-    assert_eq!(slurm.partitions().await.unwrap_err().kind, Kind::Malformed("a partition".to_owned()));
+    assert_eq!(slurm.partitions().await.unwrap_err().kind, Kind::Malformed("partition burnin".to_owned()));
 }

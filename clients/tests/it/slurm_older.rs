@@ -2,21 +2,16 @@
 //! words can be taken.
 
 use clients::Kind;
-use clients::slurm::{Creation, NodeUpdate, SetState, Slurm, Token};
+use clients::slurm::{Creation, NodeUpdate, SetState, Slurm};
 use serde_json::json;
 
 use crate::fake::{Fake, Reply};
-use crate::slurm::{JWT, PING, name};
+use crate::slurm::{JWT, PING, client, name};
 
 const OLD_PING: &str = "GET /slurm/v0.0.42/ping";
 const NODES: &str = "GET /slurm/v0.0.42/nodes";
 const N2: &str = "POST /slurm/v0.0.42/node/n2";
 const NEW: &str = "POST /slurm/v0.0.45/new/node/";
-
-fn client(fake: &Fake) -> Slurm {
-    let token = Token::in_environment("SLURM_JWT", JWT.to_owned().into());
-    Slurm::new(fake.base.clone(), "root".to_owned(), token).unwrap()
-}
 
 fn recorded(name: &str) -> Reply {
     Reply::slurm(&format!("24.11.5/{name}"))
@@ -26,7 +21,7 @@ fn recorded(name: &str) -> Reply {
 async fn slurm() -> (Fake, Slurm) {
     let fake = Fake::start().await;
     fake.on(OLD_PING, [recorded("ping")]);
-    let slurm = client(&fake);
+    let slurm = client(&fake, JWT);
     (fake, slurm)
 }
 
@@ -36,6 +31,7 @@ async fn case_b08_the_newest_version_that_is_served_is_spoken() {
     let dialect = slurm.dialect().await.unwrap();
     let can = (dialect.node_write, dialect.record_delete, dialect.node_create, dialect.reservations);
     assert_eq!((dialect.version, can), ("v0.0.42", (true, true, false, false)));
+    assert_eq!((dialect.job_write, dialect.tells_cancelled, dialect.partitions_of_one), (true, true, false));
     assert_eq!(dialect.hides, ["BLOCKED", "EXTERNAL"]);
     slurm.dialect().await.unwrap();
     assert_eq!((fake.asked(PING).len(), fake.asked(OLD_PING).len()), (1, 1));
@@ -62,10 +58,27 @@ async fn case_b08_a_probe_that_fails_says_nothing_of_a_version() {
 }
 
 #[tokio::test]
+async fn case_b08_versions_that_come_and_go_leave_what_both_sides_speak() {
+    for (served, spoken) in [
+        (["v0.0.44", "v0.0.45"].as_slice(), "v0.0.45"),
+        (&["v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"], "v0.0.45"),
+        (&["v0.0.41", "v0.0.42", "v0.0.43"], "v0.0.42"),
+        (&["v0.0.39", "v0.0.40", "v0.0.41"], "v0.0.40"),
+        (&["v0.0.36", "v0.0.37", "v0.0.38"], "v0.0.38"),
+    ] {
+        let fake = Fake::start().await;
+        for version in served {
+            fake.on(&format!("GET /slurm/{version}/ping"), [Reply::slurm("ping")]);
+        }
+        assert_eq!(client(&fake, JWT).dialect().await.unwrap().version, spoken, "{served:?}");
+    }
+}
+
+#[tokio::test]
 async fn case_b08_a_release_that_speaks_none_of_ours_says_what_it_speaks() {
-    const OURS: &str = "slurmrestd serves none of v0.0.45, v0.0.42";
+    const OURS: &str = "slurmrestd serves none of v0.0.45, v0.0.42, v0.0.40, v0.0.38";
     let fake = Fake::start().await;
-    let slurm = client(&fake);
+    let slurm = client(&fake, JWT);
     let paths = |versions: &[&str]| {
         let path = |v: &&str| (format!("/slurm/{v}/nodes"), json!({}));
         let mut paths: serde_json::Map<_, _> = versions.iter().map(path).collect();
@@ -73,7 +86,7 @@ async fn case_b08_a_release_that_speaks_none_of_ours_says_what_it_speaks() {
         Reply::json(200, &json!({"openapi": "3.0.3", "paths": paths}))
     };
     for (reply, kind) in [
-        (paths(&["v0.0.38", "v0.0.36"]), Kind::TooOld(format!("{OURS}, but v0.0.36, v0.0.38"))),
+        (paths(&["v0.0.37", "v0.0.36"]), Kind::TooOld(format!("{OURS}, but v0.0.36, v0.0.37"))),
         (paths(&["v0.0.47", "v0.0.100"]), Kind::Unspoken(format!("{OURS}, but v0.0.47, v0.0.100"))),
         (paths(&[]), Kind::Unspoken(format!("{OURS}, and does not say which it serves"))),
         (

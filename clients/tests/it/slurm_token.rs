@@ -10,18 +10,26 @@ use clients::slurm::{Life, Slurm, Token};
 use crate::fake::{Fake, Reply};
 use crate::slurm::{JWT, NODES, PING};
 
-fn jwt(ends: i64) -> String {
+pub(crate) fn jwt(ends: i64) -> String {
     format!("eyJhbGciOiJIUzI1NiJ9.{}.c2ln", URL_SAFE_NO_PAD.encode(format!("{{\"exp\":{ends}}}")))
 }
 
 /// A file that goes with the test.
-struct File(PathBuf);
+pub(crate) struct File(pub(crate) PathBuf);
 
 impl File {
-    fn holding(text: &str) -> Self {
+    pub(crate) fn holding(text: &str) -> Self {
         let path = std::env::temp_dir().join(format!("slurm-token-{}", uuid::Uuid::new_v4()));
         std::fs::write(&path, text).unwrap();
         Self(path)
+    }
+
+    /// A slurmrestd that serves this version alone, and a client whose token is in the file.
+    pub(crate) async fn slurm(&self, version: &str) -> (Fake, Slurm) {
+        let fake = Fake::start().await;
+        fake.on(&format!("GET /slurm/{version}/ping"), [Reply::slurm("ping")]);
+        let slurm = Slurm::new(fake.base.clone(), "root".to_owned(), Token::in_file(self.0.clone())).unwrap();
+        (fake, slurm)
     }
 }
 
@@ -32,9 +40,7 @@ impl Drop for File {
 }
 
 async fn slurm(file: &File) -> (Fake, Slurm) {
-    let fake = Fake::start().await;
-    fake.on(PING, [Reply::slurm("ping")]);
-    let slurm = Slurm::new(fake.base.clone(), "root".to_owned(), Token::in_file(file.0.clone())).unwrap();
+    let (fake, slurm) = file.slurm("v0.0.45").await;
     slurm.dialect().await.unwrap();
     (fake, slurm)
 }

@@ -50,10 +50,11 @@ struct Row {
     problems: &'static [Kind],
 }
 
-fn rows() -> [Row; 14] {
+fn rows() -> [Row; 16] {
     use HttpMethod::{Get, Patch, Post};
     let ok = StatusCode::OK;
     let temporal = &[Kind::NotFound, Kind::TemporalUnavailable, Kind::TemporalRefused];
+    let ending = &[Kind::NotFound, Kind::RunClosed, Kind::TemporalUnavailable, Kind::TemporalRefused];
     let row = |method, path, summary, scope, query, body, good, problems| Row {
         method,
         path,
@@ -188,7 +189,8 @@ fn rows() -> [Row; 14] {
         row(
             Post,
             "/sites/{site}/devices/{device}/workflows/",
-            "Starts a workflow; 200 with the run when the same request came before",
+            "Starts a workflow; 200 with the run when the same request came before; `force` needs the scope \
+             device-workflow:force too",
             Some(Scope::WorkflowStart),
             &[],
             Some("StartRequest"),
@@ -210,6 +212,27 @@ fn rows() -> [Row; 14] {
             None,
             (ok, "RunView"),
             temporal,
+        ),
+        row(
+            Post,
+            "/sites/{site}/devices/{device}/workflows/{run}/stop",
+            "Ends a run at its next closed point: what is closed stays closed, a node that is being opened is \
+             opened",
+            Some(Scope::WorkflowCancel),
+            &[],
+            None,
+            (StatusCode::ACCEPTED, "RunView"),
+            ending,
+        ),
+        row(
+            Post,
+            "/sites/{site}/devices/{device}/workflows/{run}/cancel",
+            "Cancels a run where it is",
+            Some(Scope::WorkflowCancel),
+            &[],
+            None,
+            (StatusCode::ACCEPTED, "RunView"),
+            ending,
         ),
     ]
 }

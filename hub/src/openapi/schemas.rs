@@ -209,7 +209,18 @@ pub(super) struct BootstrapConfigList {
 #[schema(rename_all = "snake_case")]
 pub(super) enum Verb {
     Adopt,
+    Release,
+    Drain,
     Resume,
+    BurnIn,
+}
+
+/// What is done with the jobs that are there when a drain's time is up.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(super) enum AtDeadline {
+    Fail,
+    CancelJobs,
 }
 
 #[derive(ToSchema)]
@@ -218,12 +229,30 @@ pub(super) struct StartRequest {
     /// One printable line.
     #[schema(max_length = 100)]
     reason: String,
-    /// Adopt only: plan and stop there.
+    /// Adopt: plan and stop there.
     #[schema(default = false)]
     dry_run: Option<bool>,
-    /// Adopt only.
+    /// All but drain: go on over what somebody else has closed. Needs `device-workflow:force`.
+    #[schema(default = false)]
+    force: Option<bool>,
+    /// Adopt and resume: open the node without a burn-in.
+    #[schema(default = false)]
+    skip_burn_in: Option<bool>,
+    /// Adopt: how long it may take. Drain and release: how long the jobs on the node may go on. Burn-in:
+    /// how long until it starts.
     #[schema(minimum = 1, maximum = 31536000)]
     deadline_seconds: Option<u32>,
+    /// Drain and release; absent: `fail`.
+    at_deadline: Option<AtDeadline>,
+    /// Burn-in: which tests of the site's catalogue; none: those of the site's settings.
+    #[schema(max_items = 20)]
+    tests: Option<Vec<String>>,
+    /// Burn-in: a script in place of the tests, where the site allows it; begins with `#!`.
+    #[schema(max_length = 65536)]
+    script: Option<String>,
+    /// Burn-in: how long the script may take; absent: ten minutes.
+    #[schema(minimum = 1, maximum = 31536000)]
+    time_limit_seconds: Option<u32>,
 }
 
 #[derive(ToSchema)]
@@ -246,6 +275,10 @@ pub(super) struct RunView {
     verb: Verb,
     request_id: String,
     actor: String,
+    /// The actor asked that it goes on over what somebody else closed.
+    force: Option<bool>,
+    /// The actor asked that the node is opened without a burn-in.
+    skip_burn_in: Option<bool>,
     status: RunStatus,
     progress: Option<Progress>,
     /// What the workflow returned.

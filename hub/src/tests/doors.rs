@@ -71,6 +71,8 @@ async fn a_missing_scope_is_named() {
         ("POST", "/sites/lab/slurm-bootstrap-configs/", &draft, "slurm-bootstrap-config:create"),
         ("PATCH", "/sites/lab/slurm-bootstrap-configs/c", &json!({}), "slurm-bootstrap-config:update"),
         ("POST", "/sites/lab/devices/d-1/workflows/", &start, "device-workflow:start"),
+        ("POST", "/sites/lab/devices/d-1/workflows/r/stop", &json!({}), "device-workflow:cancel"),
+        ("POST", "/sites/lab/devices/d-1/workflows/r/cancel", &json!({}), "device-workflow:cancel"),
     ] {
         let answer = lab.write(method, "temporal-worker-lab", path, body).await;
         assert_eq!((answer.problem(), answer.status), ("scope-missing", StatusCode::FORBIDDEN), "{path}");

@@ -34,7 +34,7 @@ const START: i64 = 1_796_025_600;
 const ISSUER: &str = "https://hub.test";
 
 /// The clients: id, site, scopes.
-const CLIENTS: [(&str, &str, &[&str]); 6] = [
+const CLIENTS: [(&str, &str, &[&str]); 7] = [
     ("slurm-agent-lab", "lab", &["device:update", "device-condition:create"]),
     ("temporal-worker-lab", "lab", &["slurm-bootstrap-config:read"]),
     (
@@ -43,6 +43,7 @@ const CLIENTS: [(&str, &str, &[&str]); 6] = [
         &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read", "slurm-bootstrap-config:update"],
     ),
     ("ops", "lab", &["device-workflow:start", "device-workflow:read"]),
+    ("lead", "lab", &["device-workflow:start", "device-workflow:force", "device-workflow:cancel"]),
     ("hpc-moon", "moon", &["slurm-bootstrap-config:read", "slurm-bootstrap-config:update"]),
     ("slurm-agent-moon", "moon", &["device:update", "device-condition:create"]),
 ];

@@ -25,7 +25,7 @@ async fn every_path_is_routed() {
             count += 1;
         }
     }
-    assert_eq!(count, 14);
+    assert_eq!(count, 16);
 }
 
 /// `model` knows no OpenAPI: the mirrored shapes must not drift from it.

@@ -12,6 +12,11 @@ use tower::ServiceExt as _;
 use crate::serve::{self, Call, Reply, Servers};
 use crate::wire::{Service, Wire};
 
+/// Put into the extensions of a router's answer: the connection is closed without one, as when the service
+/// behind it is not there.
+#[derive(Debug, Clone, Copy)]
+pub struct NoAnswer;
+
 /// A router that is served behind a [`Wire`], until the last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Beside {
@@ -50,6 +55,9 @@ async fn ask(router: Router, call: Call) -> Result<Reply, axum::Error> {
     let mut request = request.body(Body::from(call.body)).map_err(axum::Error::new)?;
     *request.headers_mut() = call.headers;
     let (parts, body) = router.oneshot(request).await.map_err(axum::Error::new)?.into_parts();
+    if parts.extensions.get::<NoAnswer>().is_some() {
+        return Ok(Reply::none());
+    }
     let body = axum::body::to_bytes(body, usize::MAX).await?.to_vec();
     Ok(Reply { status: parts.status.as_u16(), headers: parts.headers, body })
 }

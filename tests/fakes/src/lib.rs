@@ -1,4 +1,4 @@
-//! Imitations of slurmrestd 26.05 (v0.0.45) and 24.11 (v0.0.42), Keystone, Glance and Nova, for tests and the demo.
+//! Imitations of slurmrestd 26.05, 24.11 and 22.05, Keystone, Glance and Nova, for tests and the demo.
 //!
 //! They answer as the real ones were recorded, down to the odd parts; what was not recorded is said
 //! where it is. Each keeps its state, a log of every request, and a list of faults to come.
@@ -17,12 +17,13 @@ mod slurm;
 mod wire;
 mod world;
 
-pub use beside::Beside;
+pub use beside::{Beside, NoAnswer};
 pub use cloud::{Cloud, CloudOptions, Event, EventKind, FlavorSeed, ImageSeed, MachineSeed, Role};
 pub use fault::{Answer, Fault};
 pub use machine::{Behaviour, Boot, Build, Destroy, Rebuild, Registers};
 pub use slurm::{
-    Controller, JobSeed, NodeSeed, PartitionSeed, Registration, Release, SlurmOptions, Slurmrestd, token,
+    Controller, End, JobBehaviour, JobSeed, NodeSeed, PartitionSeed, Registration, Release, ReservationSeed,
+    SlurmOptions, Slurmrestd, token,
 };
 pub use wire::{Request, Service, Wire};
 pub use world::World;

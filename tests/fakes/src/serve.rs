@@ -49,6 +49,9 @@ impl Call {
     }
 }
 
+/// The status of no answer: no status is 0.
+const NONE: u16 = 0;
+
 /// A whole answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -61,6 +64,11 @@ impl Reply {
     /// No body.
     pub(crate) fn empty(status: u16) -> Self {
         Self { status, headers: HeaderMap::new(), body: Vec::new() }
+    }
+
+    /// None: the connection is closed.
+    pub(crate) fn none() -> Self {
+        Self::empty(NONE)
     }
 
     /// Plain text.
@@ -217,6 +225,7 @@ async fn handle(
         Some(Answer::DoneButLost) => return Err(Closed),
         // there is no middle of an answer without a body
         Some(Answer::Cut) if reply.body.is_empty() => return Err(Closed),
+        _ if reply.status == NONE => return Err(Closed),
         _ => {}
     }
     wire.answered(number, reply.status);

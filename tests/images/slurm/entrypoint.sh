@@ -3,17 +3,24 @@
 # static node responds. slurmctld's host name is the container's, so nodes in other containers must be able to
 # resolve it: on a Docker network, give the container that name (or that alias).
 #
-# env: NODES            static nodes n1..nN, their slurmds in this container; default 0 (dynamic nodes only)
+# env: NODES            static nodes n1..nN, their slurmds in the first controller's container; default 0
+#      CONTROLLERS      host names of the containers that run a slurmctld, the primary first; default: this one's.
+#                       With two, both get the same keys and settings and share /var/spool/slurmctld
+#      DBD              1: slurmdbd and its database in this container; only in the images slurm-*-dbd
 #      MUNGE_KEY        base64 of the munge key; else the file /keys/munge.key; else made at start
 #      JWT_KEY          base64 of the HS256 key; else the file /keys/jwt_hs256.key; else made at start
 #      SLURMD_TIMEOUT   seconds of silence until a node is DOWN; default 10
 #      MIN_JOB_AGE      seconds for which a finished job stays known; default 300
 #      MAX_NODE_COUNT   static and dynamic nodes together; default 1024
 #      EXTRA_CONF       lines for slurm.conf (\n separates them); of a repeated setting the last counts
-#      REST_ARGS        arguments of slurmrestd; default "-s slurmctld"
+#      REST_ARGS        arguments of slurmrestd; default: the plugins that this release and DBD need
 set -u
 NODES=${NODES:-0}
+export DBD=${DBD:-0}
 HOST=$(hostname -s)
+read -ra CONTROLLERS <<<"${CONTROLLERS:-$HOST}"
+PRIMARY=${CONTROLLERS[0]}
+RELEASE=$(slurmctld -V | grep -oE '[0-9]+\.[0-9]+' | head -n 1)
 SPOOL=/var/spool/slurmctld
 JWT_FILE=$SPOOL/jwt_hs256.key
 REST=http://127.0.0.1:6820
@@ -36,11 +43,12 @@ put_key() {
 }
 
 write_slurm_conf() {
-  local i partition_nodes=dyn
+  local i host address=127.0.0.1 partition_nodes=dyn
   [ "$NODES" = 0 ] || partition_nodes="n[1-$NODES],dyn"
+  [ ${#CONTROLLERS[@]} = 1 ] || address=$PRIMARY # the other one must reach the nodes too
+  echo ClusterName=lab
+  for host in "${CONTROLLERS[@]}"; do echo "SlurmctldHost=$host"; done
   cat <<CONF
-ClusterName=lab
-SlurmctldHost=$HOST
 SlurmUser=slurm
 AuthType=auth/munge
 AuthAltTypes=auth/jwt
@@ -68,8 +76,12 @@ SlurmdTimeout=${SLURMD_TIMEOUT:-10}
 MaxNodeCount=${MAX_NODE_COUNT:-1024}
 RebootProgram=/usr/bin/true
 CONF
+  if [ "$DBD" = 1 ]; then
+    echo "AccountingStorageType=accounting_storage/slurmdbd"
+    echo "AccountingStorageHost=$PRIMARY"
+  fi
   for i in $(seq 1 "$NODES"); do
-    echo "NodeName=n$i NodeHostname=$HOST NodeAddr=127.0.0.1 Port=$((17000 + i)) CPUs=4 RealMemory=4000 Gres=gpu:h100:4 Feature=rack1,ib State=UNKNOWN"
+    echo "NodeName=n$i NodeHostname=$PRIMARY NodeAddr=$address Port=$((17000 + i)) CPUs=4 RealMemory=4000 Gres=gpu:h100:4 Feature=rack1,ib State=UNKNOWN"
   done
   cat <<CONF
 NodeSet=dyn Feature=dyn
@@ -78,29 +90,19 @@ CONF
   printf '%b\n' "${EXTRA_CONF:-}"
 }
 
-start_slurmrestd() {
-  touch /var/log/slurm/slurmrestd.log
-  chown slurmrest: /var/log/slurm/slurmrestd.log
-  # A container may not unshare namespaces: without the two flags slurmrestd ends at once.
-  # shellcheck disable=SC2086
-  env SLURM_JWT=daemon SLURMRESTD_SECURITY=disable_unshare_sysv,disable_unshare_files SLURMRESTD_DEBUG=3 \
-    runuser -u slurmrest -- slurmrestd -a rest_auth/jwt ${REST_ARGS:--s slurmctld} 0.0.0.0:6820 \
-    >> /var/log/slurm/slurmrestd.log 2>&1 &
-}
-
 # A ping is 200 even when slurmctld is down, so what it says counts too. 404: this release does not serve the
 # version, so an older one is asked for.
 is_ready() {
   local version answer code
-  for version in v0.0.45 v0.0.42; do
+  for version in v0.0.45 v0.0.42 v0.0.38; do
     answer=$(curl -sS -m 5 -w '\n%{http_code}' -H "X-SLURM-USER-NAME: root" -H "X-SLURM-USER-TOKEN: $TOKEN" \
       "$REST/slurm/$version/ping" 2>&1)
     code=$(tail -n 1 <<<"$answer")
     [ "$code" = 404 ] || break
   done
   LAST="ping of $version answers $code: $(head -n -1 <<<"$answer" | jq -c .pings 2>/dev/null)"
-  [ "$code" = 200 ] && head -n -1 <<<"$answer" | jq -e 'any(.pings[]; .responding)' >/dev/null || return 1
-  [ "$NODES" = 0 ] && return 0
+  [ "$code" = 200 ] && head -n -1 <<<"$answer" | jq -e 'any(.pings[]; .responding or .ping == "UP")' >/dev/null || return 1
+  [ "$NODES" = 0 ] || [ "$HOST" != "$PRIMARY" ] && return 0
   local up # after a restart a node can be drained or busy; what counts is that its slurmd answers
   up=$(sinfo -h -N -p main -o '%T' 2>/dev/null | grep -vcE '\*|unk|down')
   LAST="$up of $NODES static nodes respond"
@@ -117,26 +119,51 @@ put_key $JWT_FILE slurm "${JWT_KEY:-}" /keys/jwt_hs256.key 32
 if [ ! -s /etc/slurm/slurm.conf ]; then # a test may bring its own
   write_slurm_conf > /etc/slurm/slurm.conf
   echo "Name=gpu Type=h100 File=/opt/fakegpu/gpu[0-3]" > /etc/slurm/gres.conf
-  echo "CgroupPlugin=disabled" > /etc/slurm/cgroup.conf
+  case $RELEASE in 22.*) ;; *) echo "CgroupPlugin=disabled" > /etc/slurm/cgroup.conf ;; esac
 fi
 runuser -u munge -- /usr/sbin/munged
+if [ "$DBD" = 1 ] && [ "$HOST" = "$PRIMARY" ]; then
+  start-slurmdbd.sh "$JWT_FILE" || exit 1
+fi
+if [ "$HOST" != "$PRIMARY" ]; then
+  # Started together, the two wait for each other for half a minute.
+  until [ -e $SPOOL/heartbeat ]; do
+    if [ $SECONDS -ge $READY_CEILING ]; then
+      echo "slurm: the primary, $PRIMARY, has not started after $READY_CEILING s"
+      exit 1
+    fi
+    sleep 0.1
+  done
+fi
 runuser -u slurm -- slurmctld
-start_slurmrestd
-for i in $(seq 1 "$NODES"); do
-  mkdir -p "/var/spool/slurmd/n$i"
-  slurmd -N "n$i"
-done
+start-slurmrestd.sh
+if [ "$HOST" = "$PRIMARY" ]; then
+  for i in $(seq 1 "$NODES"); do
+    mkdir -p "/var/spool/slurmd/n$i"
+    slurmd -N "n$i"
+  done
+fi
+
+await_ready() {
+  LAST='nothing yet'
+  until is_ready; do
+    if [ $SECONDS -ge $READY_CEILING ]; then
+      echo "slurm: not usable after $READY_CEILING s: $LAST"
+      tail -n 20 /var/log/slurm/*.log
+      exit 1
+    fi
+    sleep 0.1
+  done
+}
 
 TOKEN=$(mkjwt.py root 3600)
-LAST='nothing yet'
-until is_ready; do
-  if [ $SECONDS -ge $READY_CEILING ]; then
-    echo "slurm: not usable after $READY_CEILING s: $LAST"
-    tail -n 20 /var/log/slurm/*.log
-    exit 1
-  fi
-  sleep 0.1
-done
+await_ready
+if [ "$DBD" = 1 ] && [ "$HOST" = "$PRIMARY" ]; then
+  # Otherwise the accounts are saved after five minutes, and a slurmctld that is killed before that finds no
+  # assoc_usage and will not start again.
+  scontrol reconfigure
+  await_ready
+fi
 echo "slurm: $(slurmctld -V) on $HOST after $SECONDS s"
 echo READY
 sleep infinity &

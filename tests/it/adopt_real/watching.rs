@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// What each thing looked like, at every change, until the watch is dropped.
-pub(super) struct Watching<T> {
+pub(crate) struct Watching<T> {
     task: tokio::task::JoinHandle<Vec<T>>,
     stop: watch::Sender<bool>,
 }
 
 impl<T: PartialEq + Send + 'static> Watching<T> {
-    pub(super) fn start<F>(mut look: impl FnMut() -> F + Send + 'static) -> Self
+    pub(crate) fn start<F>(mut look: impl FnMut() -> F + Send + 'static) -> Self
     where
         F: Future<Output = Option<T>> + Send,
     {
@@ -29,7 +29,7 @@ impl<T: PartialEq + Send + 'static> Watching<T> {
         Self { task, stop }
     }
 
-    pub(super) async fn end(self) -> Vec<T> {
+    pub(crate) async fn end(self) -> Vec<T> {
         self.stop.send_replace(true);
         self.task.await.unwrap()
     }

@@ -1,187 +1,175 @@
 //! slurmrestd of each release that we speak with.
+//!
+//! Each suite on the fake and on the real one: what happens to one dynamic node; what users and we do with
+//! nodes and jobs of a cluster without slurmdbd, also where an API version says it in other words; what
+//! slurmdbd adds. In what releases differ is a row of [`release`].
 
+mod accounting;
+mod cancel;
+mod deeds;
+mod down;
 mod gone;
+mod jobs;
 mod make;
+mod queue;
+mod reads;
+mod records;
 mod release;
+mod reservations;
+mod subject;
 mod suite;
+mod wanted;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use clients::slurm::{Slurm, Token};
-use fakes::{Registration, SlurmOptions, Slurmrestd};
 use futures::FutureExt as _;
-use reqwest::{Client, Method, RequestBuilder};
-use sandbox::{Container, Run, SlurmUser};
-use serde_json::{Value, json};
-use tokio::sync::Mutex;
 
-use release::{Release, V24_11, V26_05};
+use release::{V22_05, V24_11, V24_11_AS_40, V26_05, V26_05_COMPLEX};
+use subject::{Cluster, Shape, Subject};
 
 use super::{Findings, Got};
-use crate::wait::{eventually, http};
 
 const CEILING: Duration = Duration::from_secs(60);
-/// What a node of ours says of itself when it registers.
-const CONF: &str = "Gres=gpu:h100:4 Feature=dyn,h100 State=DRAIN Reason=fleet:registering";
 
-enum Cluster {
-    Fake(Slurmrestd),
-    Real { run: Box<Run>, controller: Box<Container>, nodes: Mutex<Vec<Container>> },
-}
-
-/// A cluster without a node, and its users: root, who is an administrator, and alice.
-struct Subject {
-    release: &'static Release,
-    http: Client,
-    url: String,
-    root: String,
-    alice: String,
-    cluster: Cluster,
-    findings: Findings,
-}
+/// No node, no slurmdbd.
+const EMPTY: Shape = Shape { nodes: 0, accounting: false };
+/// Nodes n1 to n4 of slurm.conf.
+const STATIC: Shape = Shape { nodes: 4, accounting: false };
+/// Nodes n1 and n2 of slurm.conf, and slurmdbd.
+const ACCOUNTED: Shape = Shape { nodes: 2, accounting: true };
 
 #[tokio::test]
 async fn contract_slurm_26_05_fake() {
-    fake(&V26_05).await;
+    check(Subject::fake(&V26_05, EMPTY).await, suite::holds).await;
 }
 
 #[tokio::test]
 async fn contract_slurm_24_11_fake() {
-    fake(&V24_11).await;
+    check(Subject::fake(&V24_11, EMPTY).await, suite::holds).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contract_slurm_26_05_real() {
-    real(&V26_05).await;
+    check(Subject::real(&V26_05, EMPTY).await, suite::holds).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn contract_slurm_24_11_real() {
-    real(&V24_11).await;
+    check(Subject::real(&V24_11, EMPTY).await, suite::holds).await;
 }
 
-async fn fake(release: &'static Release) {
-    let options = SlurmOptions { release: release.fake, ..SlurmOptions::default() };
-    let fake = Slurmrestd::start(options).await.unwrap();
-    let (url, root, alice) = (fake.url().to_owned(), fake.token("root"), fake.token("alice"));
-    holds(Subject::new(release, url, root, alice, Cluster::Fake(fake))).await;
+/// What 22.05 can: it is looked at, and no more.
+async fn observed(s: &Subject) {
+    reads::holds(s).await;
+    down::it_goes_away(s).await;
 }
 
-async fn real(release: &'static Release) {
-    let run = Run::of(release.real);
-    let (controller, url) = sandbox::slurm(&run).await.unwrap();
-    let (root, alice) = (run.slurm_token("root").unwrap(), run.slurm_token("alice").unwrap());
-    let cluster = Cluster::Real { run: run.into(), controller: controller.into(), nodes: Mutex::default() };
-    holds(Subject::new(release, url, root, alice, cluster)).await;
+#[tokio::test]
+async fn contract_slurm_22_05_fake() {
+    check(Subject::fake(&V22_05, STATIC).await, observed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_22_05_real() {
+    check(Subject::real(&V22_05, STATIC).await, observed).await;
+}
+
+/// Nodes and jobs, without slurmdbd.
+async fn jobs(s: &Subject) {
+    reads::holds(s).await;
+    let late = jobs::one_that_will_be_late(s).await;
+    jobs::hold(s).await;
+    queue::holds(s).await;
+    cancel::holds(s).await;
+    reservations::hold(s).await;
+    records::hold(s).await;
+    down::it_goes_away(s).await;
+    jobs::it_is_late(s, late).await;
+}
+
+#[tokio::test]
+async fn contract_slurm_jobs_26_05_fake() {
+    check(Subject::fake(&V26_05, STATIC).await, jobs).await;
+}
+
+#[tokio::test]
+async fn contract_slurm_jobs_24_11_fake() {
+    check(Subject::fake(&V24_11, STATIC).await, jobs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_jobs_26_05_real() {
+    check(Subject::real(&V26_05, STATIC).await, jobs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_jobs_24_11_real() {
+    check(Subject::real(&V24_11, STATIC).await, jobs).await;
+}
+
+/// What an API version says in other words.
+async fn spoken(s: &Subject) {
+    reads::holds(s).await;
+    jobs::hold(s).await;
+    cancel::holds(s).await;
+    reservations::hold(s).await;
+}
+
+#[tokio::test]
+async fn contract_slurm_other_words_fake() {
+    for release in [&V24_11_AS_40, &V26_05_COMPLEX] {
+        check(Subject::fake(release, STATIC).await, spoken).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_v0_0_40_real() {
+    check(Subject::real(&V24_11_AS_40, STATIC).await, spoken).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_complex_real() {
+    check(Subject::real(&V26_05_COMPLEX, STATIC).await, spoken).await;
+}
+
+#[tokio::test]
+async fn contract_slurm_accounting_fake() {
+    for release in [&V22_05, &V24_11, &V26_05] {
+        check(Subject::fake(release, ACCOUNTED).await, accounting::holds).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_accounting_22_05_real() {
+    check(Subject::real(&V22_05, ACCOUNTED).await, accounting::holds).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_accounting_24_11_real() {
+    check(Subject::real(&V24_11, ACCOUNTED).await, accounting::holds).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_slurm_accounting_26_05_real() {
+    check(Subject::real(&V26_05, ACCOUNTED).await, accounting::holds).await;
+}
+
+/// On the fake alone: the real ones hang for good (facts: slurm §0.4).
+#[tokio::test]
+async fn contract_slurm_a_cancel_without_slurmdbd_fake() {
+    for release in [&V24_11, &V26_05] {
+        check(Subject::fake(release, STATIC).await, accounting::none_and_a_cancel_by_another).await;
+    }
 }
 
 /// Containers are ended here: a drop comes when the runtime cannot ask their engine any more.
-async fn holds(subject: Subject) {
-    let ended = AssertUnwindSafe(suite::holds(&subject)).catch_unwind().await;
+async fn check(subject: Subject, suite: impl AsyncFn(&Subject)) {
+    let ended = AssertUnwindSafe(suite(&subject)).catch_unwind().await;
     if let Cluster::Real { controller, nodes, .. } = subject.cluster {
         for container in nodes.into_inner().into_iter().chain([*controller]) {
             container.rm().await.unwrap();
         }
     }
     subject.findings.tell(ended);
-}
-
-impl Subject {
-    fn new(release: &'static Release, url: String, root: String, alice: String, cluster: Cluster) -> Self {
-        Self { release, http: http(), url, root, alice, cluster, findings: Findings::default() }
-    }
-
-    /// Every key of the object and its type are as this release's snapshot says.
-    fn whole(&self, what: &str, object: &Value) {
-        let release = self.release.real.name.replace('.', "_");
-        self.findings.whole(&format!("slurm_{release}_{what}"), object);
-    }
-
-    /// A second passes, where time does not pass by itself.
-    fn tick(&self) {
-        if let Cluster::Fake(fake) = &self.cluster {
-            fake.tick();
-        }
-    }
-
-    /// A machine boots, and its slurmd registers a dynamic node with [`CONF`].
-    async fn register(&self, name: &str) {
-        match &self.cluster {
-            Cluster::Fake(fake) => {
-                let conf = Some(format!("CPUs=4 RealMemory=4000 {CONF}"));
-                assert!(fake.register(&Registration { node: name.to_owned(), conf, gpus: None }));
-            }
-            Cluster::Real { run, nodes, .. } => {
-                let user_data = run.user_data().into_bytes();
-                let metadata = json!({"fleet_slurm_conf": CONF});
-                let node = sandbox::node(run, name, name, user_data, &metadata).await.unwrap();
-                nodes.lock().await.push(node);
-            }
-        }
-    }
-
-    /// A node's machine goes away.
-    async fn stop(&self, name: &str) {
-        match &self.cluster {
-            Cluster::Fake(fake) => fake.stop_slurmd(name),
-            Cluster::Real { nodes, .. } => {
-                for container in nodes.lock().await.drain(..) {
-                    container.rm().await.unwrap();
-                }
-            }
-        }
-    }
-
-    fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
-        self.request_as("root", method, path, token)
-    }
-
-    fn request_as(&self, name: &str, method: Method, path: &str, token: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("{}/slurm/{path}", self.url));
-        request.header("X-SLURM-USER-NAME", name).header("X-SLURM-USER-TOKEN", token)
-    }
-
-    /// A path below the release's version.
-    fn at(&self, path: &str) -> String {
-        format!("{}/{path}", self.release.real.version)
-    }
-
-    async fn get(&self, path: &str) -> Got {
-        Got::of(self.request(Method::GET, &self.at(path), &self.root)).await
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> Got {
-        Got::of(self.request(Method::POST, &self.at(path), &self.root).json(body)).await
-    }
-
-    /// The only node of the answer.
-    async fn node(&self) -> Value {
-        self.get("node/c1").await.json()["nodes"][0].clone()
-    }
-
-    /// Waits until the node's state is exactly this.
-    async fn until(&self, state: &[&str]) -> Value {
-        eventually(&format!("c1 is {state:?}"), CEILING, || async {
-            let node = self.node().await;
-            if node["state"] == json!(state) {
-                return Ok(node);
-            }
-            self.tick();
-            Err(node["state"].to_string())
-        })
-        .await
-    }
-
-    fn user(&self, name: &str) -> SlurmUser {
-        let token = if name == "root" { &self.root } else { &self.alice };
-        SlurmUser::new(&self.url, self.release.real, name, token.clone()).unwrap()
-    }
-
-    /// Our own client.
-    fn client(&self, name: &str) -> Slurm {
-        let SlurmUser { url, name, token, .. } = self.user(name);
-        let token = Token::in_environment("SLURM_JWT", token.into());
-        Slurm::new(url.parse().unwrap(), name, token).unwrap()
-    }
 }

@@ -6,6 +6,7 @@ use sandbox::output;
 use serde_json::{Value, json};
 
 use super::lab::Lab;
+use super::untested;
 
 /// What a person types for a device that is free.
 const GOOD: &str =
@@ -116,10 +117,10 @@ async fn what_a_person_mistypes_fails_at_once_and_the_device_is_free() {
     let end = end(&lab).await;
     let server = lab.server("hand-1");
     assert_eq!(
-        (&end["status"], &end["result"]),
+        (&end["status"], untested(&end["result"])),
         (
             &json!("COMPLETED"),
-            &json!({
+            json!({
                 "_protoMessageType": "fleet.slurm.v1.AdoptDeviceResult",
                 "adopt": {
                     "plan": "PLAN_CREATE",

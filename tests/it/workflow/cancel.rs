@@ -66,5 +66,5 @@ async fn resume_is_told_and_ends() {
     lab.until("resume 1").await;
     run.cancel().await;
     run.canceled().await;
-    assert_eq!(lab.mocks.log(), ["adopt 1", "resume 1", "resume 1 is told to stop"]);
+    assert_eq!(lab.mocks.log(), ["adopt 1", "burn_in_sbatch 1", "resume 1", "resume 1 is told to stop"]);
 }

@@ -2,13 +2,18 @@
 
 use std::collections::HashMap;
 
-use proto::v1::{AdoptDeviceResult, AdoptRequest, ResumeRequest};
+use proto::v1::{
+    AdoptDeviceResult, AdoptRequest, BurnInRequest, DrainRequest, ReleaseRequest, ResumeRequest,
+};
 use proto::{Proto, names};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 
 use super::adopt_device::start;
 use super::lab::Lab;
-use super::script::{adopt_request, poll_request, resume_request, resumed, within};
+use super::script::{
+    adopt_request, burn_in_request, drain_request, poll_request, release_request, resume_request, resumed,
+    within,
+};
 
 const WORDS: &str =
     r#""requestId":"r-1","site":"lab","deviceId":"gpu-001","actor":"ada","reason":"new in rack 7""#;
@@ -105,24 +110,47 @@ async fn an_unreadable_adopt_request_ends_at_once_and_frees_the_device() {
 }
 
 #[tokio::test]
-async fn an_unreadable_resume_or_poll_request_ends_at_once() {
+async fn an_unreadable_request_of_every_other_workflow_ends_at_once() {
     let lab = Lab::start().await;
     let poll = names::POLL_SCHEDULER_CONDITIONS_WORKFLOW;
     let no_actor = ResumeRequest { actor: String::new(), ..resume_request() };
     let elsewhere = ResumeRequest { device_id: "gpu-002".to_owned(), ..resume_request() };
+    let killing = format!(r#"{{{WORDS},"atDeadline":7}}"#);
+    let drain_elsewhere = DrainRequest { device_id: "gpu-002".to_owned(), ..drain_request() };
+    let two_lines = ReleaseRequest { reason: "end\nof lease".to_owned(), ..release_request() };
+    let no_interpreter = BurnInRequest { script: "exit 0".to_owned(), ..burn_in_request() };
+    let no_time = BurnInRequest {
+        script: "#!/bin/sh\n".to_owned(),
+        time_limit: Some(pbjson_types::Duration { seconds: 0, nanos: 0 }),
+        ..burn_in_request()
+    };
+    let burn_elsewhere = BurnInRequest { device_id: "gpu-002".to_owned(), ..burn_in_request() };
     let cases: Vec<(&str, Vec<Payload>, &str)> = vec![
         (names::RESUME_DEVICE, vec![payload("json/plain", r#"{"reason":7}"#)], "reason"),
         (names::RESUME_DEVICE, vec![Proto(no_actor).encode().unwrap()], "actor"),
         (names::RESUME_DEVICE, vec![Proto(elsewhere).encode().unwrap()], "device_id"),
         (names::RESUME_DEVICE, vec![Proto(poll_request()).encode().unwrap()], ""),
         (names::RESUME_DEVICE, Vec::new(), ""),
+        (names::DRAIN_DEVICE, vec![payload("json/plain", r#"{"atDeadline":"KILL"}"#)], "atDeadline"),
+        (names::DRAIN_DEVICE, vec![payload("json/plain", killing)], "atDeadline"),
+        (names::DRAIN_DEVICE, vec![Proto(DrainRequest::default()).encode().unwrap()], "request_id"),
+        (names::DRAIN_DEVICE, vec![Proto(drain_elsewhere).encode().unwrap()], "device_id"),
+        (names::DRAIN_DEVICE, Vec::new(), ""),
+        (names::RELEASE_DEVICE, vec![Proto(two_lines).encode().unwrap()], "reason"),
+        (names::RELEASE_DEVICE, vec![Proto(drain_request()).encode().unwrap()], ""),
+        (names::RELEASE_DEVICE, Vec::new(), ""),
+        (names::BURN_IN_DEVICE, vec![Proto(no_interpreter).encode().unwrap()], "script"),
+        (names::BURN_IN_DEVICE, vec![Proto(no_time).encode().unwrap()], "time_limit"),
+        (names::BURN_IN_DEVICE, vec![Proto(burn_elsewhere).encode().unwrap()], "device_id"),
+        (names::BURN_IN_DEVICE, Vec::new(), ""),
         (poll, vec![payload("json/plain", r#"{"site":["lab"]}"#)], "site"),
         (poll, Vec::new(), ""),
     ];
     for (workflow, input, field) in cases {
         let failure = lab.start_with(workflow, input).await.failure().await;
-        assert_eq!((failure.code.as_str(), failure.non_retryable), ("request.invalid", true));
+        assert_eq!((failure.code.as_str(), failure.non_retryable), ("request.invalid", true), "{workflow}");
         assert_eq!((failure.details.step.as_str(), failure.details.field.as_str()), ("decode", field));
+        assert!(!failure.details.remedy.is_empty(), "{failure:?}");
     }
     assert!(lab.mocks.log().is_empty(), "{:?}", lab.mocks.log());
 }

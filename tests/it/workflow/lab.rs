@@ -58,6 +58,18 @@ impl Lab {
         Run { mocks: self.mocks.clone(), handle }
     }
 
+    /// Starts a workflow on the device that is told to stop before its first task.
+    pub(crate) async fn start_stopped(&self, workflow: &str, input: Vec<Payload>) -> Run {
+        let (site, device) = (site(), DeviceId::parse("gpu-001").unwrap());
+        let options =
+            WorkflowStartOptions::new(names::task_queue(&site), names::workflow_id(&site, &device)).build();
+        let (input, stop) = (RawValue::new(input), UntypedSignal::new(names::STOP));
+        let workflow = UntypedWorkflow::new(workflow);
+        let started =
+            self.client.signal_with_start_workflow(workflow, input, stop, RawValue::new(Vec::new()), options);
+        Run { mocks: self.mocks.clone(), handle: started.await.unwrap() }
+    }
+
     /// Starts another worker, then ends the one that ran, as a deployment does.
     pub(crate) fn deploy(&mut self) {
         self.worker = Worker::start(self.url.clone(), self.mocks.clone());
@@ -179,6 +191,12 @@ async fn work(url: Url, mocks: Arc<Mocks>, stopped: oneshot::Receiver<()>) {
         .register_workflow::<workflows::AdoptDevice>()
         .unwrap()
         .register_workflow::<workflows::ResumeDevice>()
+        .unwrap()
+        .register_workflow::<workflows::DrainDevice>()
+        .unwrap()
+        .register_workflow::<workflows::ReleaseDevice>()
+        .unwrap()
+        .register_workflow::<workflows::BurnInDevice>()
         .unwrap()
         .register_workflow::<workflows::PollSchedulerConditions>()
         .unwrap()

@@ -27,6 +27,7 @@ pub(crate) struct Mocks {
     script: Mutex<HashMap<&'static str, VecDeque<Act>>>,
     log: Mutex<Vec<String>>,
     inputs: Mutex<Vec<(&'static str, Value)>>,
+    burned: Mutex<Option<v1::BurnInResult>>,
     released: CancellationToken,
 }
 
@@ -34,6 +35,11 @@ impl Mocks {
     /// What the attempts of an activity do, in order. Past the end they succeed.
     pub(crate) fn script(&self, activity: &'static str, acts: impl IntoIterator<Item = Act>) {
         self.script.lock().unwrap().entry(activity).or_default().extend(acts);
+    }
+
+    /// What a burn-in that ends says of the node, in place of `passed`.
+    pub(crate) fn burns_in(&self, result: v1::BurnInResult) {
+        *self.burned.lock().unwrap() = Some(result);
     }
 
     /// Lets those that wait end well.
@@ -78,6 +84,10 @@ impl Mocks {
                 Act::Fail(failure) => return Err(failed(failure)),
                 Act::Panic => panic!("a mistake of ours"),
                 Act::Stop => return Err(ActivityError::cancelled()),
+                Act::StopLater => {
+                    self.released.cancelled().await;
+                    Act::Stop
+                }
                 Act::Wait { progress, told } => {
                     if self.wait(context, progress.as_ref()).await {
                         Act::Succeed
@@ -139,6 +149,48 @@ impl Activities {
     ) -> Result<Proto<v1::ResumeResult>, ActivityError> {
         let said = serde_json::to_value(input.0.unwrap()).unwrap();
         self.0.attempt(&ctx, names::RESUME, said, script::resumed()).await
+    }
+
+    #[activity(name = names::DRAIN)]
+    async fn drain(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::DrainRequest>,
+    ) -> Result<Proto<v1::DrainResult>, ActivityError> {
+        let said = serde_json::to_value(input.0.unwrap()).unwrap();
+        self.0.attempt(&ctx, names::DRAIN, said, script::drained()).await
+    }
+
+    #[activity(name = names::RELEASE)]
+    async fn release(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::ReleaseRequest>,
+    ) -> Result<Proto<v1::ReleaseResult>, ActivityError> {
+        let said = serde_json::to_value(input.0.unwrap()).unwrap();
+        self.0.attempt(&ctx, names::RELEASE, said, script::released()).await
+    }
+
+    #[activity(name = names::BURN_IN_SBATCH)]
+    async fn burn_in_sbatch(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::BurnInRequest>,
+    ) -> Result<Proto<v1::BurnInResult>, ActivityError> {
+        let said = serde_json::to_value(input.0.unwrap()).unwrap();
+        let burned = self.0.burned.lock().unwrap().clone().unwrap_or_else(script::passed);
+        self.0.attempt(&ctx, names::BURN_IN_SBATCH, said, burned).await
+    }
+
+    #[activity(name = names::BURN_IN_STOP)]
+    async fn burn_in_stop(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        input: Input<v1::BurnInRequest>,
+    ) -> Result<Proto<v1::BurnInStopResult>, ActivityError> {
+        let said = serde_json::to_value(input.0.unwrap()).unwrap();
+        let stopped = v1::BurnInStopResult { node: "gpu-001".to_owned(), cancelled_jobs: vec![4711] };
+        self.0.attempt(&ctx, names::BURN_IN_STOP, said, stopped).await
     }
 
     #[activity(name = names::POLL_SCHEDULER_CONDITIONS)]

@@ -1,8 +1,9 @@
 //! What a mocked activity is told to do, and what it answers.
 
 use proto::v1::{
-    AdoptRequest, AdoptResult, FailureDetails, Plan, PollOutcome, PollRequest, PollResult, Progress,
-    ResumeOutcome, ResumeRequest, ResumeResult,
+    AdoptRequest, AdoptResult, BurnInRequest, BurnInResult, BurnInVerdict, DrainOutcome, DrainRequest,
+    DrainResult, FailureDetails, NodeRecord, Plan, PollOutcome, PollRequest, PollResult, Progress,
+    ReleaseRequest, ReleaseResult, ResumeOutcome, ResumeRequest, ResumeResult,
 };
 
 /// What one attempt does.
@@ -16,6 +17,8 @@ pub(crate) enum Act {
     Panic,
     /// Ends as cancelled.
     Stop,
+    /// Ends as cancelled, once the test lets it go.
+    StopLater,
     /// Waits, with a heartbeat of this progress where there is one. Ends well when the test lets it
     /// go; does `told` when it is told to stop.
     Wait { progress: Option<Progress>, told: Box<Act> },
@@ -90,8 +93,7 @@ pub(crate) fn adopt_request() -> AdoptRequest {
         device_id: "gpu-001".to_owned(),
         actor: "ada".to_owned(),
         reason: "new in rack 7".to_owned(),
-        deadline: None,
-        dry_run: false,
+        ..AdoptRequest::default()
     }
 }
 
@@ -102,6 +104,40 @@ pub(crate) fn resume_request() -> ResumeRequest {
         device_id: "gpu-001".to_owned(),
         actor: "ada".to_owned(),
         reason: "new in rack 7".to_owned(),
+        ..ResumeRequest::default()
+    }
+}
+
+pub(crate) fn drain_request() -> DrainRequest {
+    DrainRequest {
+        request_id: "r-1".to_owned(),
+        site: "lab".to_owned(),
+        device_id: "gpu-001".to_owned(),
+        actor: "ada".to_owned(),
+        reason: "bad fan".to_owned(),
+        ..DrainRequest::default()
+    }
+}
+
+pub(crate) fn release_request() -> ReleaseRequest {
+    ReleaseRequest {
+        request_id: "r-1".to_owned(),
+        site: "lab".to_owned(),
+        device_id: "gpu-001".to_owned(),
+        actor: "ada".to_owned(),
+        reason: "end of lease".to_owned(),
+        ..ReleaseRequest::default()
+    }
+}
+
+pub(crate) fn burn_in_request() -> BurnInRequest {
+    BurnInRequest {
+        request_id: "r-1".to_owned(),
+        site: "lab".to_owned(),
+        device_id: "gpu-001".to_owned(),
+        actor: "ada".to_owned(),
+        reason: "new fan".to_owned(),
+        ..BurnInRequest::default()
     }
 }
 
@@ -126,7 +162,49 @@ pub(crate) fn adopted(dry_run: bool) -> AdoptResult {
 }
 
 pub(crate) fn resumed() -> ResumeResult {
-    ResumeResult { outcome: ResumeOutcome::Resumed.into(), node: "gpu-001".to_owned() }
+    ResumeResult {
+        outcome: ResumeOutcome::Resumed.into(),
+        node: "gpu-001".to_owned(),
+        ..ResumeResult::default()
+    }
+}
+
+/// As ResumeDevice says it, with the burn-in before it.
+pub(crate) fn proven_and_resumed() -> ResumeResult {
+    ResumeResult { burn_in: Some(passed()), ..resumed() }
+}
+
+pub(crate) fn drained() -> DrainResult {
+    DrainResult {
+        outcome: DrainOutcome::Drained.into(),
+        node: "gpu-001".to_owned(),
+        ..DrainResult::default()
+    }
+}
+
+pub(crate) fn released() -> ReleaseResult {
+    ReleaseResult {
+        node: "gpu-001".to_owned(),
+        server_id: "6a1f3d2e".to_owned(),
+        record: NodeRecord::Deleted.into(),
+        cancelled_jobs: Vec::new(),
+    }
+}
+
+pub(crate) fn passed() -> BurnInResult {
+    BurnInResult {
+        verdict: BurnInVerdict::Passed.into(),
+        node: "gpu-001".to_owned(),
+        job_id: 4711,
+        reason: "3 tests passed".to_owned(),
+        tests: vec!["disk sha256:9f86d081".to_owned()],
+        ..BurnInResult::default()
+    }
+}
+
+/// A burn-in that ended so.
+pub(crate) fn burned(verdict: BurnInVerdict, reason: &str) -> BurnInResult {
+    BurnInResult { verdict: verdict.into(), reason: reason.to_owned(), ..passed() }
 }
 
 pub(crate) fn polled() -> PollResult {

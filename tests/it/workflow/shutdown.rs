@@ -16,7 +16,10 @@ async fn a_deployment_uses_an_attempt_and_no_more() {
     lab.until("adopt 1").await;
     lab.deploy();
     assert_eq!(run.result::<AdoptDeviceResult>().await.resume, Some(resumed()));
-    assert_eq!(lab.mocks.log(), ["adopt 1", "adopt 1 is told to stop", "adopt 2", "resume 1"]);
+    assert_eq!(
+        lab.mocks.log(),
+        ["adopt 1", "adopt 1 is told to stop", "adopt 2", "burn_in_sbatch 1", "resume 1"]
+    );
 }
 
 #[tokio::test]

@@ -30,6 +30,8 @@ pub struct Release {
 }
 
 impl Release {
+    /// Debian bookworm's.
+    pub const V22_05: Self = Self { name: "22.05", version: "v0.0.38" };
     /// Debian trixie's.
     pub const V24_11: Self = Self { name: "24.11", version: "v0.0.42" };
     /// Debian forky's.
@@ -43,6 +45,12 @@ pub struct Run {
     pub release: Release,
     /// Lines for its slurm.conf, `\n` between them.
     pub extra_conf: String,
+    /// Nodes n1, n2, … of slurm.conf, whose slurmds run beside slurmctld: 4 CPUs and 4000 MB each.
+    pub static_nodes: u32,
+    /// Seconds for which slurmctld knows a finished job. It looks every few seconds.
+    pub min_job_age: u32,
+    /// Whether there is a slurmdbd, with account `fleet` of alice and bob.
+    pub accounting: bool,
     /// In the name of everything that is its own.
     pub id: String,
     /// The network.
@@ -75,6 +83,9 @@ impl Run {
             jwt_key: random(),
             release,
             extra_conf: String::new(),
+            static_nodes: 0,
+            min_job_age: 300,
+            accounting: false,
             id,
         }
     }
@@ -129,20 +140,34 @@ async fn start(what: &str, request: ContainerRequest<GenericImage>) -> anyhow::R
     request.start().await.with_context(|| format!("{what} cannot be started"))
 }
 
-/// slurmctld and slurmrestd, without a node. Its REST API is at the returned URL.
+/// slurmctld and slurmrestd. Its REST API is at the returned URL.
 ///
 /// # Errors
 /// When it is not up in time.
 pub async fn slurm(run: &Run) -> anyhow::Result<(Container, String)> {
-    let request = image(&format!("slurm-{}", run.release.name))?
+    started_slurm(slurm_on(run, &run.controller)?).await
+}
+
+/// The container of this host name that a slurmctld of the run's cluster runs in.
+pub(crate) fn slurm_on(run: &Run, host: &str) -> anyhow::Result<ContainerRequest<GenericImage>> {
+    let accounting = if run.accounting { "-dbd" } else { "" };
+    Ok(image(&format!("slurm-{}{accounting}", run.release.name))?
         .with_wait_for(WaitFor::message_on_stdout("READY"))
         .with_network(&run.network)
-        .with_container_name(&run.controller)
-        .with_hostname(&run.controller)
+        .with_container_name(host)
+        .with_hostname(host)
         .with_env_var("MUNGE_KEY", &run.munge_key)
         .with_env_var("JWT_KEY", STANDARD.encode(&run.jwt_key))
         .with_env_var("EXTRA_CONF", &run.extra_conf)
-        .with_startup_timeout(Duration::from_secs(90));
+        .with_env_var("NODES", run.static_nodes.to_string())
+        .with_env_var("MIN_JOB_AGE", run.min_job_age.to_string())
+        .with_startup_timeout(Duration::from_secs(90)))
+}
+
+/// Starts it; its slurmrestd is at the returned URL.
+pub(crate) async fn started_slurm(
+    request: ContainerRequest<GenericImage>,
+) -> anyhow::Result<(Container, String)> {
     let container = start("SLURM", request).await?;
     let address = container.get_bridge_ip_address().await?;
     Ok((container, format!("http://{address}:6820")))

@@ -36,10 +36,8 @@ impl End {
 pub(crate) async fn adopt(hub: &Hub, device: &DeviceId, deadline: Duration) -> anyhow::Result<End> {
     let request = RequestId::parse(&format!("demo-{device}"))?;
     let start = StartRequest {
-        verb: Verb::Adopt,
-        reason: DrainReason::parse("the demo")?,
-        dry_run: false,
         deadline_seconds: Some(u32::try_from(deadline.as_secs())?),
+        ..StartRequest::new(Verb::Adopt, DrainReason::parse("the demo")?)
     };
     let mut view = hub.start(device, &request, &start).await?;
     let mut said = String::new();
@@ -57,7 +55,8 @@ pub(crate) async fn adopt(hub: &Hub, device: &DeviceId, deadline: Duration) -> a
             (RunStatus::Completed, _) => {
                 let result = view.result.unwrap_or_default();
                 let node = result["adopt"]["node"].as_str().context("a result without a node")?;
-                say(&format!("{device}  adopted: node {node} is open"));
+                let proof = result["burnIn"]["reason"].as_str().context("a result without a burn-in")?;
+                say(&format!("{device}  adopted: burn-in {proof}; node {node} is open"));
                 return Ok(End::Adopted);
             }
             (_, Some(failure)) => {

@@ -31,7 +31,7 @@ pub const PRINCIPALS: [Scopes; 4] = [
         "hpc-lab",
         &["slurm-bootstrap-config:create", "slurm-bootstrap-config:read", "slurm-bootstrap-config:update"],
     ),
-    ("fleet-squad", &["device-workflow:start", "device-workflow:read"]),
+    ("fleet-squad", &["device-workflow:start", "device-workflow:read", "device-workflow:cancel"]),
 ];
 
 /// A running hub.

@@ -7,6 +7,7 @@
 
 mod api;
 mod cloud;
+mod cluster;
 mod containers;
 mod files;
 mod hub;
@@ -21,6 +22,7 @@ mod wait;
 
 pub use api::Api;
 pub use cloud::Cloud;
+pub use cluster::{Daemon, Pair, Signal};
 pub use containers::{Container, Release, Run, exec, node, openstack, slurm};
 pub use files::{binary, folder, tool};
 pub use hub::{Hub, PRINCIPALS, Scopes};

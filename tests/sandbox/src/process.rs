@@ -36,11 +36,14 @@ impl Process {
     ) -> anyhow::Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&log).context("log file")?;
-        // setpriv asks the kernel to end the child with its parent, also when that is killed
+        // setpriv asks the kernel to end the child with its parent, also when that is killed; the shell sees
+        // whether that was so before it was asked
         let guarded = Path::new("/usr/bin/setpriv").exists();
         let mut command = Command::new(if guarded { Path::new("/usr/bin/setpriv") } else { program });
         if guarded {
-            command.args(["--pdeathsig", "TERM"]).arg(program);
+            let parent = std::process::id().to_string();
+            let orphan = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
+            command.args(["--pdeathsig", "TERM", "sh", "-c", orphan]).arg(parent).arg(program);
         }
         let child = command
             .args(arguments)

@@ -23,12 +23,13 @@ for pause in 1 0; do
   sleep $pause
 done
 docker network ls -q --filter "name=fleet-$2-" | xargs -r docker network rm
+docker volume ls -q --filter "name=fleet-$2-" | xargs -r docker volume rm
 "#;
 
 static ID: OnceLock<String> = OnceLock::new();
 static HELD: Mutex<Option<PipeWriter>> = Mutex::new(None);
 
-/// This process, in the label of its containers and the names of their networks.
+/// This process, in the label of its containers and the names of their networks and volumes.
 pub(crate) fn id() -> &'static str {
     ID.get_or_init(|| Uuid::new_v4().simple().to_string()[..8].to_owned())
 }

@@ -48,8 +48,9 @@ impl Running {
         let ((temporal, hub), world) = tokio::try_join!(fleet(&folder, &plan.devices), world)?;
         let tuning = Tuning { poll_seconds: plan.poll_seconds, http_port: PORTS[3].1, log: "info" };
         let site = Site::configure(&folder, &temporal, &hub, &world.systems, tuning)?;
+        site.burn_in_as("bob")?;
         let worker = site.worker(&plan.satellite)?;
-        say("the site's worker runs");
+        say("the site's worker runs; no node is opened before it has passed deploy/burn-in");
         Ok(Self { folder, temporal, hub, worker, world })
     }
 
@@ -88,6 +89,7 @@ impl Running {
         line(&format!("  export FLEET_KEY_FILE={}", key.display()));
         let satellite = binary("satellite")?;
         line(&format!("  {} start adopt gpu-001 --dry-run", satellite.display()));
+        line(&format!("  {} start drain cpu-001 --reason 'swap a DIMM'", satellite.display()));
         line(&format!("  {} start resume cpu-001", satellite.display()));
         for command in self.world.tries() {
             line(&format!("  {command}"));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::files::binary;
+use crate::files::{ROOT, binary};
 use crate::hub::Hub;
 use crate::process::Process;
 use crate::temporal::Temporal;
@@ -34,6 +34,9 @@ pub struct Tuning {
     pub log: &'static str,
 }
 
+/// A site that runs no burn-in, as `Site::configure` writes it.
+const NO_BURN_IN: &str = "[burn_in]\noff = true\n";
+
 /// A site that is configured.
 #[derive(Debug)]
 pub struct Site {
@@ -44,7 +47,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Writes `site.toml` and the secrets that it names.
+    /// Writes `site.toml`, without burn-in, and the secrets that it names.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -65,6 +68,7 @@ impl Site {
              [slurm]\nurl = \"{}\"\nuser = \"root\"\ntoken_file = \"slurm-token\"\n\
              [openstack]\nauth_url = \"{}\"\nusername = \"deployer\"\npassword_file = \"openstack-password\"\n\
              project = \"lab\"\nnetworks = \"none\"\n\
+             {NO_BURN_IN}\
              [poll]\nevery_seconds = {}\n[http]\nlisten = \"127.0.0.1:{}\"\n[log]\nfilter = \"{}\"\n",
             temporal.address,
             temporal.namespace,
@@ -81,6 +85,26 @@ impl Site {
         Ok(Self { folder: folder.to_owned(), settings, hub: hub.url.to_string(), key_file })
     }
 
+    /// Has the worker, when it is started, run the tests of `deploy/burn-in` as this user.
+    ///
+    /// # Errors
+    /// When the settings cannot be written.
+    pub fn burn_in_as(&self, user: &str) -> anyhow::Result<()> {
+        let catalogue = Path::new(ROOT).join("deploy/burn-in/catalogue.toml").canonicalize()?;
+        let section = format!("[burn_in]\ncatalogue = \"{}\"\nuser = \"{user}\"\n", catalogue.display());
+        let text = std::fs::read_to_string(&self.settings)?;
+        Ok(std::fs::write(&self.settings, text.replace(NO_BURN_IN, &section))?)
+    }
+
+    /// Adds lines to `[burn_in]`, for a worker that is started later.
+    ///
+    /// # Errors
+    /// When the settings cannot be written.
+    pub fn add_to_burn_in(&self, lines: &str) -> anyhow::Result<()> {
+        let text = std::fs::read_to_string(&self.settings)?;
+        Ok(std::fs::write(&self.settings, text.replace("[burn_in]\n", &format!("[burn_in]\n{lines}")))?)
+    }
+
     /// Starts `satellite worker`, this build of it.
     ///
     /// # Errors
@@ -95,10 +119,44 @@ impl Site {
     /// # Errors
     /// When it has not been built.
     pub fn start(&self, verb: &str, device: &str, more: &[&str]) -> anyhow::Result<Command> {
+        self.satellite(&["start", verb, device], more)
+    }
+
+    /// `satellite stop DEVICE …`, as the fleet squad.
+    ///
+    /// # Errors
+    /// When it has not been built.
+    pub fn stop(&self, device: &str, more: &[&str]) -> anyhow::Result<Command> {
+        self.satellite(&["stop", device], more)
+    }
+
+    fn satellite(&self, words: &[&str], more: &[&str]) -> anyhow::Result<Command> {
         let mut command = Command::new(binary("satellite")?);
-        command.args(["start", verb, device]).args(more);
+        command.args(words).args(more);
         command.args(["--hub", &self.hub, "--site", "lab", "--client-id", "fleet-squad"]);
         command.arg("--key-file").arg(&self.key_file);
         Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_without_burn_in_gets_one_when_a_test_asks() {
+        let folder = crate::files::folder("it/burn-in-as").unwrap();
+        let settings = folder.join("site.toml");
+        std::fs::write(&settings, format!("site = \"lab\"\n{NO_BURN_IN}[poll]\n")).unwrap();
+        let site = Site { folder, settings, hub: String::new(), key_file: PathBuf::new() };
+        site.burn_in_as("bob").unwrap();
+        let text = std::fs::read_to_string(&site.settings).unwrap();
+        let section = text.strip_prefix("site = \"lab\"\n[burn_in]\ncatalogue = \"").unwrap();
+        let (catalogue, rest) = section.split_once('"').unwrap();
+        assert!(Path::new(catalogue).is_file(), "{catalogue}");
+        assert_eq!(rest, "\nuser = \"bob\"\n[poll]\n");
+        site.add_to_burn_in("hold_seconds = 60\n").unwrap();
+        let more = std::fs::read_to_string(&site.settings).unwrap();
+        assert_eq!(more, text.replace("[burn_in]\n", "[burn_in]\nhold_seconds = 60\n"));
     }
 }

@@ -36,6 +36,15 @@ impl SlurmUser {
         format!("{}/slurm/{}/{path}", self.url, self.release.version)
     }
 
+    /// The answer of slurmdbd, by slurmrestd, whatever it says.
+    ///
+    /// # Errors
+    /// When the answer is no JSON, as where there is no slurmdbd: then it is a 404 in plain text.
+    pub async fn accounting(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(self.http.client().get(format!("{}/slurmdb/{}/{path}", self.url, self.release.version)))
+            .await
+    }
+
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Value> {
         let request =
             request.header("X-SLURM-USER-NAME", &self.name).header("X-SLURM-USER-TOKEN", &self.token);

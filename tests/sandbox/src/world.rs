@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use fakes::{CloudOptions, SlurmOptions};
+use fakes::{CloudOptions, End, JobBehaviour, SlurmOptions};
 use model::UserData;
 use sandbox::{Run, Services, Systems};
 use tokio::task::JoinHandle;
@@ -32,6 +32,19 @@ enum Kind {
     Real(Box<Services>),
 }
 
+/// The job of a burn-in on a machine that works: what the tests of `deploy/burn-in` say of it.
+fn burn_in() -> JobBehaviour {
+    let comment = "cpu-memory.exit=0,gpus.exit=0,disk.exit=0,cpu-memory.cpus=4,cpu-memory.cpu_mbs=900,\
+                   cpu-memory.memory_mb=512,gpus.gpus=4,disk.checked_mb=64,disk.write_mbs=350";
+    JobBehaviour {
+        name: "fleet-burnin-".to_owned(),
+        takes: 3,
+        comment: comment.to_owned(),
+        holds: true,
+        end: End::Completed,
+    }
+}
+
 impl World {
     /// The fakes; their machines move on by a timer of ours.
     pub(crate) async fn imitate() -> anyhow::Result<Self> {
@@ -40,6 +53,7 @@ impl World {
         let cloud = CloudOptions { now, ..CloudOptions::default() };
         let password = cloud.password.clone();
         let world = fakes::World::start(slurm, cloud).await?;
+        world.slurm.behave(burn_in());
         let systems = Systems {
             slurm: world.slurm.url().to_owned(),
             slurm_token: world.slurm.token("root"),

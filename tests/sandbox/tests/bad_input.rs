@@ -82,16 +82,16 @@ fn root(world: &World) -> String {
 impl Lab {
     /// Adopts, and returns why that failed; machines move on meanwhile.
     async fn adopt(&self, device: &str) -> Result<FailureView, Error> {
+        let why = DrainReason::parse("a test").unwrap();
+        let start = StartRequest { deadline_seconds: Some(60), ..StartRequest::new(Verb::Adopt, why) };
+        self.run(device, &start).await
+    }
+
+    async fn run(&self, device: &str, start: &StartRequest) -> Result<FailureView, Error> {
         let hub = self.hub.api("fleet-squad", &lab_id()).unwrap();
         let device = DeviceId::parse(device).unwrap();
-        let start = StartRequest {
-            verb: Verb::Adopt,
-            reason: DrainReason::parse("a test").unwrap(),
-            dry_run: false,
-            deadline_seconds: Some(60),
-        };
-        let request = RequestId::parse(&format!("r-{device}")).unwrap();
-        let mut view = hub.start(&device, &request, &start).await?;
+        let request = RequestId::parse(&format!("r-{}-{device}", start.verb.as_str())).unwrap();
+        let mut view = hub.start(&device, &request, start).await?;
         while view.status == RunStatus::Running {
             self.world.tick();
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -149,6 +149,18 @@ async fn every_mistake_gets_its_code_a_line_and_nothing_created() {
         refused.to_string().contains("user_data (position 0): is not base64; encode it once"),
         "{refused}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_the_cluster_does_not_know_is_said_so() {
+    let lab = lab("bad-node", &PRINCIPALS, root).await;
+    for verb in [Verb::Drain, Verb::Resume] {
+        let start = StartRequest::new(verb, DrainReason::parse("a test").unwrap());
+        let failure = lab.run("good", &start).await.unwrap();
+        let said = (failure.code.as_str(), failure.message.as_str(), failure.remedy.as_str());
+        let remedy = "compare the hub's names with slurm.conf";
+        assert_eq!(said, ("slurm.node_unknown", "SLURM has no node good", remedy), "{verb:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

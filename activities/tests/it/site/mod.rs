@@ -17,7 +17,7 @@ use clients::hub::Hub;
 use clients::oauth::Principal;
 use clients::openstack::{Credentials, Networks, OpenStack, User};
 use clients::slurm::{Slurm, Token};
-use fakes::{Beside, Request, Service};
+use fakes::{Beside, End, JobBehaviour, Request, Service};
 use hub::config::{Client, Config, PublicKey, Scope};
 use hub::db::Store;
 use jiff::{SignedDuration, Timestamp};
@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-pub(crate) use setup::{ANOTHER, Setup, device, node, row};
+pub(crate) use setup::{ANOTHER, Setup, catalogue, device, node, row};
 
 /// When the first attempt of a test is started, in seconds of Unix time: before the hub's clock, which is
 /// the machine's.
@@ -49,6 +49,7 @@ pub(crate) struct Site {
     hub: Beside,
     /// The hub, beside the wire.
     aside: Url,
+    burn_in: bool,
     _serving: JoinSet<()>,
 }
 
@@ -76,15 +77,21 @@ impl Site {
         if let Some(row) = &setup.row {
             person.create_bootstrap_config(row).await.unwrap();
         }
+        if let Some(says) = &setup.burn_in {
+            let (name, comment) = ("fleet-burnin-".to_owned(), says.clone());
+            let behaviour = JobBehaviour { name, takes: 3, comment, holds: true, end: End::Completed };
+            fakes.slurm.behave(behaviour);
+        }
         if setup.paced {
             fakes.tick_by_requests();
         }
-        Self { fakes, person, hub, aside, _serving: serving }
+        Self { fakes, person, hub, aside, burn_in: setup.burn_in.is_some(), _serving: serving }
     }
 
     /// A process that has just started: nothing cached, no token.
     pub(crate) fn world(&self) -> World {
         World {
+            burn_in: self.burn_in.then(setup::burn_in),
             site: activities::Site {
                 id: lab(),
                 node_template: NodeTemplate::default(),

@@ -27,6 +27,37 @@ pub(crate) struct Setup {
     pub(crate) cloud: CloudOptions,
     /// A second passes with every request; else only where the test says so.
     pub(crate) paced: bool,
+    /// The site burns in, as bob, with one test; its job works for three seconds, leaves this in its
+    /// comment, and holds its node until that is drained.
+    pub(crate) burn_in: Option<String>,
+}
+
+/// The script of the test `disk`.
+pub(crate) const DISK: &str = "#!/bin/sh\necho write_mbs=100\n";
+
+/// How the site burns in.
+pub(crate) fn burn_in() -> activities::burn_in::Settings {
+    activities::burn_in::Settings {
+        catalogue: catalogue("at_least = { write_mbs = 50 }"),
+        tests: Vec::new(),
+        user: "bob".to_owned(),
+        own: None,
+        account: None,
+        qos: None,
+        partition: None,
+        free_text: false,
+        hold: std::time::Duration::from_secs(60),
+        start_within: std::time::Duration::from_secs(15),
+    }
+}
+
+/// The test `disk`, with these thresholds.
+pub(crate) fn catalogue(thresholds: &str) -> model::burn_in::Catalogue {
+    let digest = model::burn_in::Digest::of(DISK.as_bytes());
+    let text = format!(
+        "[[test]]\nname = \"disk\"\nscript = \"disk.sh\"\ndigest = \"{digest}\"\ntime_limit_seconds = 60\n{thresholds}\n"
+    );
+    model::burn_in::Catalogue::parse(&text, |_| Ok(DISK.into())).unwrap()
 }
 
 impl Setup {
@@ -48,6 +79,7 @@ impl Setup {
                 ..CloudOptions::default()
             },
             paced: true,
+            burn_in: None,
         }
     }
 

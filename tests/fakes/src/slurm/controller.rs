@@ -1,15 +1,20 @@
 //! slurmctld: nodes, partitions and jobs, and what a tick does to them.
 //!
-//! *Invariant*: a job starts only in a tick, on nodes that were open then.
+//! *Invariant*: time moves in [`Slurmctld::tick`] alone.
+
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::job::{Job, JobSeed};
-use super::node::{Node, NodeSeed, Slurmd, gpus, merge};
+use super::array::tasks;
+use super::behave::JobBehaviour;
+use super::dialect::Dialect;
+use super::job::{Held, Job, JobSeed};
+use super::node::{Node, NodeSeed};
+use super::register::Registration;
 use super::release::Release;
-
-/// The reason that slurmctld gives to a node that went away, behind the one that it has.
-const WENT_AWAY: &str = "Not responding";
+use super::reserve::{self, Reservation};
+use super::saved::Saved;
 
 /// How slurmctld is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,25 +39,16 @@ pub struct PartitionSeed {
     pub state: String,
     /// A node that registers with this feature is in it from then on.
     pub feature: Option<String>,
+    /// Its priority tier: jobs of a higher one are looked at first.
+    pub tier: i64,
 }
 
 impl PartitionSeed {
     /// An UP partition that takes every node with the feature `dyn`, as the test image's.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), state: "UP".to_owned(), feature: Some("dyn".to_owned()) }
+        Self { name: name.to_owned(), state: "UP".to_owned(), feature: Some("dyn".to_owned()), tier: 1 }
     }
-}
-
-/// The start of a slurmd.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registration {
-    /// The node.
-    pub node: String,
-    /// Its `--conf`; without one only a node that slurmctld knows can register.
-    pub conf: Option<String>,
-    /// How many GPUs it finds; none: as many as configured.
-    pub gpus: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -62,11 +58,24 @@ pub(super) struct Slurmctld {
     pub(super) nodes: Vec<Node>,
     pub(super) partitions: Vec<PartitionSeed>,
     pub(super) jobs: Vec<Job>,
+    /// slurmdbd answers, where there is one.
+    pub(super) slurmdbd: bool,
+    /// Jobs that were purged, for slurmdbd.
+    pub(super) purged: Vec<Job>,
+    /// What jobs do; the last that fits counts.
+    pub(super) behaviours: Vec<JobBehaviour>,
+    pub(super) reservations: Vec<Reservation>,
+    /// The slurmds that run, as they were started; one whose node was deleted is among them.
+    pub(super) slurmds: BTreeMap<String, Registration>,
+    /// What was before each write of the last ticks.
+    pub(super) saved: VecDeque<Saved>,
     pub(super) now: i64,
     /// When anything changed last.
     pub(super) changed: i64,
     /// Ticks of silence until NOT_RESPONDING and until DOWN.
     pub(super) silence: (u64, u64),
+    /// Ticks after which a finished job is purged.
+    pub(super) min_job_age: Option<u64>,
     pub(super) last_job: i64,
 }
 
@@ -88,33 +97,74 @@ impl Slurmctld {
         }
     }
 
-    pub(super) fn show(&self, node: &Node) -> Value {
+    pub(super) fn show(&self, node: &Node, dialect: Dialect) -> Value {
         let held = self.jobs.iter().any(|j| j.runs_on(&node.name));
-        let completing = self.jobs.iter().any(|j| j.completing && j.nodes.contains(&node.name));
-        let unknown = matches!(self.controller, Controller::Restarting(_));
-        let mut node = node.clone();
-        if completing {
-            node.set("COMPLETING");
-        }
-        node.show(self.release, if held { node.cpus } else { 0 }, unknown)
+        self.told(node).show(dialect, if held { node.cpus } else { 0 }, self.is_starting())
     }
 
-    pub(super) fn show_partition(&self, partition: &PartitionSeed) -> Value {
-        let mut shown = self.release.partition();
+    /// A node's state, base first.
+    pub(super) fn words(&self, node: &Node) -> Vec<String> {
+        let held = self.jobs.iter().any(|j| j.runs_on(&node.name));
+        self.told(node).words(held, self.is_starting())
+    }
+
+    fn is_starting(&self) -> bool {
+        matches!(self.controller, Controller::Restarting(_))
+    }
+
+    /// The node, with the flags that follow from its jobs and reservations.
+    fn told(&self, node: &Node) -> Node {
+        let mut node = node.clone();
+        if self.jobs.iter().any(|j| j.completing && j.nodes.contains(&node.name)) {
+            node.set("COMPLETING");
+        }
+        let told = |r: &&Reservation| r.told && r.is_active(self.now) && r.nodes.contains(&node.name);
+        let told: Vec<bool> =
+            self.reservations.iter().filter(told).map(Reservation::is_for_maintenance).collect();
+        if !told.is_empty() {
+            node.set("RESERVED");
+        }
+        if told.contains(&true) {
+            node.set("MAINTENANCE");
+        }
+        node
+    }
+
+    pub(super) fn show_partition(&self, partition: &PartitionSeed, dialect: Dialect) -> Value {
         let of = |n: &&Node| n.partitions.contains(&partition.name);
         let names: Vec<&str> = self.nodes.iter().filter(of).map(|n| n.name.as_str()).collect();
         let cpus: i64 = self.nodes.iter().filter(of).map(|n| n.cpus).sum();
         let first = self.partitions.first().is_some_and(|p| p.name == partition.name);
-        let ours = json!({
+        dialect.partition(json!({
             "name": partition.name,
             "nodes": {"allowed_allocation": "", "configured": names.join(","), "total": names.len()},
             "node_sets": partition.feature.as_deref().unwrap_or_default(),
             "flags": if first { json!(["DEFAULT"]) } else { json!([]) },
-        });
-        merge(&mut shown, ours);
-        shown["cpus"]["total"] = json!(cpus);
-        shown["partition"]["state"] = json!([partition.state]);
-        shown
+            "cpus": {"total": cpus},
+            "partition": {"state": [partition.state]},
+            "priority": {"tier": partition.tier},
+        }))
+    }
+
+    /// A node that is asked for by itself; none where it is unknown.
+    pub(super) fn shown_alone(&self, name: &str, dialect: Dialect) -> Option<Value> {
+        let node = self.node(name).filter(|n| n.base != "FUTURE")?;
+        let mut shown = self.show(node, dialect);
+        if let Some(first) = self.nodes.first()
+            && self.release.tells_firsts_partitions()
+        {
+            shown["partitions"] = json!(first.partitions);
+        }
+        Some(shown)
+    }
+
+    /// The job of this id, and every one of the array of this id, also where one of its tasks is asked for.
+    pub(super) fn named(&self, id: &str, dialect: Dialect) -> Vec<Value> {
+        let base = id.split('_').next().unwrap_or_default();
+        let Ok(id) = base.parse::<i64>() else { return Vec::new() };
+        let (own, tasks): (Vec<&Job>, Vec<&Job>) =
+            self.jobs.iter().filter(|j| j.id == id || j.array_id() == id).partition(|j| j.id == id);
+        own.into_iter().chain(tasks).map(|j| j.show(dialect)).collect()
     }
 
     /// Another job; its id.
@@ -136,95 +186,29 @@ impl Slurmctld {
     pub(super) fn submit(&mut self, seed: JobSeed, ticks: Option<u64>) -> i64 {
         let required = seed.nodes.clone();
         let job = self.seeded(seed);
-        self.add(Job {
-            state: "PENDING",
-            reason: "None",
-            count: job.count.max(1),
-            required,
-            left: ticks,
-            ..job
-        })
+        let count = job.count.max(1);
+        self.add(Job { state: "PENDING", reason: "None", count, required, left: ticks, ..job })
     }
 
     fn seeded(&self, seed: JobSeed) -> Job {
+        let default = self.partitions.first().map(|p| p.name.clone()).unwrap_or_default();
+        let priority = seed.priority.unwrap_or_else(|| self.release.priority(self.last_job + 1));
         Job {
             name: seed.name,
             user: seed.user,
-            partition: self.partitions.first().map(|p| p.name.clone()).unwrap_or_default(),
+            partition: if seed.partition.is_empty() { default } else { seed.partition },
             directory: "/tmp".to_owned(),
             count: seed.nodes.len(),
-            requeue: true,
+            requeue: seed.requeue,
             submitted: self.now,
+            time_limit: seed.time_limit,
+            features: seed.features,
+            reservation: seed.reservation,
+            array: tasks(&seed.array),
+            priority: if seed.hold { 0 } else { priority },
+            held: seed.hold.then_some(Held::User),
             ..Job::default()
         }
-    }
-
-    /// A slurmd starts. Whether slurmctld took it.
-    pub(super) fn register(&mut self, registration: &Registration) -> bool {
-        let (now, keeps) = (self.now, self.release.keeps_reasons());
-        if self.node(&registration.node).is_none() && !self.define(registration) {
-            return false;
-        }
-        let Some(node) = self.node_mut(&registration.node) else { return false };
-        (node.slurmd, node.slurmd_started) = (Slurmd::Up, now);
-        node.clear("NOT_RESPONDING");
-        if node.has("POWERED_DOWN") {
-            // a CLOUD node that boots loses its reason; extra and comment stay (facts: slurm §12)
-            node.clear("POWERED_DOWN");
-            node.without_reason();
-        }
-        // ReturnToService=1, and only for a node that was closed for this alone
-        if node.base == "UNKNOWN" || node.base == "DOWN" && node.reason == WENT_AWAY {
-            node.base = "IDLE".to_owned();
-            if !keeps {
-                node.without_reason();
-            }
-        }
-        let configured = node.gpus();
-        let told = registration.conf.as_deref().and_then(|c| word(c, "Gres")).map_or(configured, gpus);
-        let found = registration.gpus.unwrap_or(told);
-        if found < configured {
-            node.set("INVALID_REG");
-            node.set("DRAIN");
-            let reason = format!("gres/gpu count reported lower than configured ({found} < {configured})");
-            node.because(&reason, "slurm", now);
-        } else {
-            node.clear("INVALID_REG");
-        }
-        true
-    }
-
-    /// A dynamic node, as its slurmd's `--conf` says. The first definition wins for good.
-    fn define(&mut self, registration: &Registration) -> bool {
-        let Some(conf) = registration.conf.as_deref() else { return false };
-        let state = word(conf, "State").unwrap_or("IDLE").to_ascii_uppercase();
-        if state == "DOWN" {
-            return false;
-        }
-        let mut seed = NodeSeed::new(&registration.node).in_state(&["IDLE", "DYNAMIC_NORM"], "");
-        if state == "DRAIN" {
-            seed.state.push(state);
-            seed.reason = word(conf, "Reason").unwrap_or_default().to_owned();
-        }
-        self.admit(seed, conf);
-        true
-    }
-
-    /// A dynamic node, its hardware and features as a line of slurm.conf says them; it is in every
-    /// partition that takes one of its features.
-    pub(super) fn admit(&mut self, seed: NodeSeed, conf: &str) {
-        let list = |key| word(conf, key).unwrap_or_default().split(',').filter(|w| !w.is_empty());
-        let features: Vec<String> = list("Feature").chain(list("Features")).map(str::to_owned).collect();
-        let takes = |p: &&PartitionSeed| p.feature.as_ref().is_some_and(|f| features.contains(f));
-        let partitions = self.partitions.iter().filter(takes).map(|p| p.name.clone()).collect();
-        let gres = word(conf, "Gres").unwrap_or_default().to_owned();
-        let mut node =
-            Node::seeded(NodeSeed { features: features.clone(), gres, partitions, ..seed }, self.now);
-        let whole = |key| word(conf, key).and_then(|n| n.parse::<i64>().ok());
-        node.cpus = whole("CPUs").unwrap_or(node.cpus);
-        node.memory = whole("RealMemory").unwrap_or(node.memory);
-        self.nodes.push(node);
-        self.changed = self.now;
     }
 
     pub(super) fn tick(&mut self) {
@@ -238,89 +222,42 @@ impl Slurmctld {
         }
         for job in &mut self.jobs {
             job.completing = false;
-            if job.state == "RUNNING" {
-                job.left = job.left.map(|left| left.saturating_sub(1));
-                if job.left == Some(0) {
-                    job.end("COMPLETED", 0, self.now);
-                }
+        }
+        for at in 0..self.jobs.len() {
+            if self.jobs[at].state == "RUNNING" {
+                self.work(at);
             }
         }
+        self.purge();
         self.hear();
+        reserve::tick(self);
         self.schedule();
         self.changed = self.now;
     }
 
-    /// slurmds that answer, and those that do not.
-    fn hear(&mut self) {
-        let (now, (unheard, down)) = (self.now, self.silence);
-        for node in &mut self.nodes {
-            match &mut node.slurmd {
-                Slurmd::Up => node.clear("NOT_RESPONDING"),
-                Slurmd::Unknown => {}
-                Slurmd::Silent(ticks) => {
-                    *ticks += 1;
-                    let ticks = *ticks;
-                    if ticks >= unheard {
-                        node.set("NOT_RESPONDING");
-                    }
-                    if ticks >= down && node.base != "DOWN" {
-                        node.base = "DOWN".to_owned();
-                        let before = if node.reason.is_empty() { "" } else { " : " };
-                        let reason = format!("{}{before}{WENT_AWAY}", node.reason);
-                        node.because(&reason, "slurm", now);
-                    }
-                }
-            }
-            if node.base == "DOWN" {
-                self.jobs.iter_mut().filter(|j| j.runs_on(&node.name)).for_each(|j| j.lose_node(now));
-            }
+    /// A job that waits for its node to power up is queued again when that is drained.
+    pub(super) fn queue_again(&mut self, name: &str) {
+        let powering = ["POWERED_DOWN", "POWERING_UP", "POWER_UP"];
+        if !self.node(name).is_some_and(|n| n.has("DRAIN") && powering.iter().any(|f| n.has(f))) {
+            return;
+        }
+        for job in self.jobs.iter_mut().filter(|j| j.runs_on(name)) {
+            (job.state, job.started) = ("PENDING", 0);
+            job.wait("BeginTime", "");
+            job.nodes.clear();
         }
     }
 
-    fn schedule(&mut self) {
-        for at in 0..self.jobs.len() {
-            let job = &self.jobs[at];
-            if job.state != "PENDING" {
-                continue;
-            }
-            let up = self.partitions.iter().any(|p| p.name == job.partition && p.state == "UP");
-            let held = |node: &Node| {
-                self.jobs.iter().any(|j| {
-                    (j.state == "RUNNING" || j.state == "SUSPENDED" || j.completing)
-                        && j.nodes.contains(&node.name)
-                })
-            };
-            let could = |node: &&Node| {
-                node.partitions.contains(&job.partition)
-                    && (job.required.is_empty() || job.required.contains(&node.name))
-                    && job.features.iter().all(|f| node.active_features.contains(f))
-            };
-            let free: Vec<String> = self
-                .nodes
-                .iter()
-                .filter(could)
-                .filter(|n| n.is_open() && !held(n))
-                .take(job.count)
-                .map(|n| n.name.clone())
-                .collect();
-            let closed = job.required.iter().any(|n| self.node(n).is_none_or(|n| !n.is_open()));
-            let (count, now) = (job.count, self.now);
-            let job = &mut self.jobs[at];
-            if !up {
-                job.reason = "PartitionDown";
-            } else if free.len() == count {
-                job.start(free, now);
-            } else if closed {
-                job.reason = "ReqNodeNotAvail";
-            } else {
-                job.reason = "Resources";
-            }
-        }
+    /// Jobs that finished long enough ago are forgotten.
+    fn purge(&mut self) {
+        let Some(age) = self.min_job_age.and_then(|age| i64::try_from(age).ok()) else { return };
+        let now = self.now;
+        let old = |j: &mut Job| !j.is_unfinished() && !j.completing && now - j.ended >= age;
+        self.purged.extend(self.jobs.extract_if(.., old));
     }
-}
 
-/// The value of a `Key=value` word.
-pub(super) fn word<'a>(conf: &'a str, key: &str) -> Option<&'a str> {
-    let value = |w: &'a str| w.split_once('=').filter(|(k, _)| k.eq_ignore_ascii_case(key)).map(|(_, v)| v);
-    conf.split_whitespace().find_map(value)
+    /// A job is forgotten at once.
+    pub(super) fn lose(&mut self, id: i64) {
+        self.purged.extend(self.jobs.extract_if(.., |j| j.id == id));
+    }
 }

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::release::Release;
+use super::dialect::Dialect;
+use super::raw;
 use crate::serve::Reply;
 
 /// One of slurmctld's or slurmrestd's errors: the HTTP status that 26.05 gives it, number and text.
@@ -15,19 +16,36 @@ pub(super) const AUTHENTICATION: Wrong = Wrong(511, 1007, "Protocol authenticati
 pub(super) const NO_CONTROLLER: Wrong =
     Wrong(502, 1800, "Unable to contact slurm controller (connect failure)");
 pub(super) const TIMED_OUT: Wrong = Wrong(504, 5004, "Socket timed out on send/recv operation");
+/// To a cancel that slurmctld does not answer; 22.05 says it of keys.
+pub(super) const NOT_PERMITTED: Wrong = Wrong(403, 1, "Operation not permitted");
+/// To a change of a job that slurmctld does not answer.
+pub(super) const UNEXPECTED: Wrong = Wrong(500, 1000, "Unexpected message received");
 pub(super) const PARTITION: Wrong = Wrong(422, 2000, "Invalid partition name specified");
+pub(super) const DENIED: Wrong = Wrong(422, 2002, "Access/permission denied");
 pub(super) const NOT_IN_PARTITION: Wrong = Wrong(422, 2004, "Requested nodes not in this partition");
 pub(super) const USER: Wrong = Wrong(422, 2010, "Invalid user id");
 pub(super) const BUSY: Wrong = Wrong(422, 2016, "Requested nodes are busy");
 pub(super) const JOB: Wrong = Wrong(404, 2017, "Invalid job id specified");
 pub(super) const NODE: Wrong = Wrong(422, 2018, "Invalid node name specified");
+pub(super) const FINISHED: Wrong = Wrong(422, 2021, "Job/step already completing or completed");
 pub(super) const STATE: Wrong = Wrong(422, 2028, "Invalid node state specified");
 pub(super) const FEATURE: Wrong = Wrong(422, 2029, "Invalid feature specification");
 /// The text is from SLURM's source; the number was seen.
 pub(super) const NOT_SUBSET: Wrong = Wrong(422, 2031, "Active features not subset of configured features");
+pub(super) const HELD: Wrong = Wrong(422, 2042, "Job is in held state, pending scheduler release");
+pub(super) const NOT_IN_RESERVATION: Wrong = Wrong(422, 2052, "Access denied to requested reservation");
 pub(super) const RESERVATION: Wrong = Wrong(422, 2053, "Requested reservation is invalid");
+pub(super) const TIME: Wrong = Wrong(422, 2054, "Invalid time specified");
+pub(super) const IN_USE: Wrong = Wrong(422, 2055, "Requested reservation is in use");
+pub(super) const OVERLAP: Wrong = Wrong(422, 2058, "Requested reservation overlaps with another reservation");
+pub(super) const NOT_AVAILABLE_NOW: Wrong =
+    Wrong(422, 2068, "Required node not available (down, drained or reserved)");
 pub(super) const NO_DIRECTORY: Wrong =
     Wrong(422, 2063, "Job cannot be submitted without the current working directory specified.");
+pub(super) const FINISHED_ALREADY: Wrong = Wrong(422, 2084, "Job has already finished");
+pub(super) const PRIORITY: Wrong =
+    Wrong(422, 2095, "Changes to job priority are not persistent, change nice instead");
+pub(super) const STARTED: Wrong = Wrong(422, 2104, "Reservation already started");
 pub(super) const NO_ENVIRONMENT: Wrong = Wrong(422, 2127, "Environment is missing in job");
 /// Without a text of its own: slurmctld could not read what it was sent.
 pub(super) const UNREADABLE: Wrong = Wrong(500, -1, "Unspecified error");
@@ -35,6 +53,11 @@ pub(super) const EXISTS: Wrong = Wrong(422, 2168, "Node already exists in the no
 pub(super) const TRANSITION: Wrong = Wrong(422, 2180, "Invalid node state transition");
 pub(super) const POWER: Wrong = Wrong(422, 2187, "Invalid power action");
 pub(super) const QUERY: Wrong = Wrong(422, 9000, "Query empty or not RFC7320 compliant");
+pub(super) const NO_DATABASE: Wrong = Wrong(502, 7000, "Unable to connect to database");
+/// To 22.05's submit, of a token that slurmctld refuses.
+pub(super) const CUT_OFF: Wrong = Wrong(500, 5005, "Zero Bytes were transmitted or received");
+/// Of slurmdbd, on 22.05.
+pub(super) const NOTHING_FOUND: Wrong = Wrong(200, 9003, "Nothing found with query");
 
 /// What a call is for: how its errors are described, and which of slurmrestd's functions says so.
 #[derive(Debug, Clone)]
@@ -61,36 +84,50 @@ impl Operation {
     }
 }
 
-/// An answer, before a release writes it.
+/// An answer, before a dialect writes it.
 #[derive(Debug)]
 pub(super) enum Said {
     /// Without an envelope.
     Bare(Reply),
     /// It was done.
     Done { body: Value, warnings: Vec<Value> },
-    /// It was not.
+    /// slurmdbd has said this.
+    Accounted { body: Value, warnings: Vec<Value> },
+    /// A token was refused, and no error is listed.
+    Unlisted,
+    /// It was not done.
     Failed { operation: Operation, before: Vec<Value>, wrong: Wrong },
 }
 
 impl Said {
-    /// As this release writes it.
-    pub(super) fn written(self, release: Release) -> Reply {
+    /// As this dialect writes it, with or without slurmdbd.
+    pub(super) fn written(self, dialect: Dialect, accounting: bool) -> Reply {
+        let slurmdbd = matches!(self, Self::Accounted { .. });
         let (status, mut body, errors, warnings) = match self {
             Self::Bare(reply) => return reply,
-            Self::Done { body, warnings } => (200, body, Vec::new(), warnings),
+            Self::Done { body, warnings } | Self::Accounted { body, warnings } => {
+                (200, body, Vec::new(), warnings)
+            }
+            Self::Unlisted => (AUTHENTICATION.0, json!({}), Vec::new(), Vec::new()),
             Self::Failed { operation, before: mut errors, wrong } => {
-                let Wrong(status, number, text) = release.says(wrong);
+                let Wrong(status, number, text) = dialect.release().says(wrong);
                 let status = if errors.is_empty() { status } else { 500 };
                 errors.push(error(&operation.description, number, text, operation.source));
                 (status, operation.remains, errors, Vec::new())
             }
         };
-        body["meta"] = release.meta();
         body["errors"] = Value::Array(errors);
         body["warnings"] = Value::Array(warnings);
-        let reply = Reply { body: pretty(&body).into_bytes(), ..Reply::empty(status) };
-        closing(reply.with("content-type", "application/json"))
+        body = dialect.finished(body);
+        body["meta"] = dialect.meta(accounting, slurmdbd);
+        json_reply(status, &body)
     }
+}
+
+/// Pretty-printed, slashes escaped.
+pub(super) fn json_reply(status: u16, body: &Value) -> Reply {
+    let reply = Reply { body: raw::bytes(pretty(body)), ..Reply::empty(status) };
+    closing(reply.with("content-type", "application/json"))
 }
 
 /// An entry of `errors`.
@@ -116,6 +153,11 @@ pub(super) fn unknown_field(key: &str, value: &Value, parser: &str, at: &str) ->
     };
     let description = format!("Ignoring unknown field \"{key}\" of type {kind} in DATA_PARSER_{parser}");
     warning(description, format!("{at}{key}/"))
+}
+
+/// Of a cluster without slurmdbd.
+pub(super) fn storage_disabled() -> Value {
+    warning("Slurm accounting storage is disabled. Could not query the following: [TRES].", "")
 }
 
 /// It was done.

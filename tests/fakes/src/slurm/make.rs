@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::controller::{Slurmctld, word};
+use super::controller::Slurmctld;
 use super::envelope::{self, EXISTS, NODE, Operation, STATE, Said, UNREADABLE, USER, Wrong, done};
 use super::node::NodeSeed;
+use super::register::word;
 
 /// Words of a line that are known here; slurmctld reads more of them.
 const KNOWN: [&str; 10] = [

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::dialect::Dialect;
 use super::envelope::number;
-use super::release::Release;
+use super::raw;
 
 /// The order in which 26.05 writes flags, as far as it was seen.
 const ORDER: [&str; 19] = [
@@ -73,6 +74,14 @@ impl NodeSeed {
     pub fn in_state(mut self, state: &[&str], reason: &str) -> Self {
         self.state = state.iter().map(|w| (*w).to_owned()).collect();
         self.reason = reason.to_owned();
+        self
+    }
+
+    /// The same with a reason that need not be UTF-8. Seen through [`Slurmrestd::node`](super::Slurmrestd::node),
+    /// each byte that is not is a character of private use.
+    #[must_use]
+    pub fn because_of_bytes(mut self, reason: &[u8]) -> Self {
+        self.reason = raw::text(reason);
         self
     }
 }
@@ -168,6 +177,8 @@ impl Node {
             "POWERED_DOWN",
             "POWERING_UP",
             "POWERING_DOWN",
+            "POWER_DOWN",
+            "BLOCKED",
             "INVALID_REG",
             "RESERVED",
             "MAINTENANCE",
@@ -194,28 +205,31 @@ impl Node {
         gpus(&self.gres)
     }
 
-    /// As slurmctld shows it while so many of its CPUs are allocated. `unknown`: slurmctld has just
-    /// started, and has not heard of any node yet.
-    pub(super) fn show(&self, release: Release, allocated: i64, unknown: bool) -> Value {
-        let mut node = release.node();
+    /// Its state, base first. `unknown`: slurmctld has just started, and has not heard of any node yet.
+    pub(super) fn words(&self, held: bool, unknown: bool) -> Vec<String> {
         let base = match self.base.as_str() {
             _ if unknown && self.base != "DOWN" => "UNKNOWN",
-            "IDLE" if allocated > 0 => "ALLOCATED",
+            "IDLE" if held => "ALLOCATED",
             base => base,
         };
         let place = |flag: &&String| ORDER.iter().position(|o| o == flag).unwrap_or(ORDER.len() - 1);
         let mut flags: Vec<&String> = self.flags.iter().collect();
         flags.sort_by_key(place);
-        let state: Vec<&str> = std::iter::once(base).chain(flags.into_iter().map(String::as_str)).collect();
+        std::iter::once(base).chain(flags.into_iter().map(String::as_str)).map(str::to_owned).collect()
+    }
+
+    /// As slurmctld shows it while so many of its CPUs are allocated.
+    pub(super) fn show(&self, dialect: Dialect, allocated: i64, unknown: bool) -> Value {
         let (cpus, memory) = (self.cpus, self.memory);
         let used = self.gres.split('(').next().unwrap_or_default();
         let used = used.rsplit_once(':').map_or(String::new(), |(kind, _)| format!("{kind}:0(IDX:N/A)"));
-        let ours = json!({
+        let nobody = dialect.release().nobody();
+        dialect.node(json!({
             "name": self.name,
             "hostname": self.name,
-            "state": state,
+            "state": self.words(allocated > 0, unknown),
             "reason": self.reason,
-            "reason_set_by_user": if self.reason.is_empty() { release.nobody() } else { &self.reason_by },
+            "reason_set_by_user": if self.reason.is_empty() { nobody } else { &self.reason_by },
             "reason_changed_at": number(self.reason_at),
             "extra": self.extra,
             "comment": self.comment,
@@ -233,20 +247,7 @@ impl Node {
             "tres": format!("cpu={cpus},mem={memory}M,billing={cpus}"),
             "slurmd_start_time": number(self.slurmd_started),
             "last_busy": number(self.slurmd_started),
-        });
-        merge(&mut node, ours);
-        node
-    }
-}
-
-/// Every key of `ours` goes over the same of `recorded`; one that was not recorded is not of this
-/// release.
-pub(super) fn merge(recorded: &mut Value, ours: Value) {
-    let Value::Object(ours) = ours else { return };
-    for (key, value) in ours {
-        if let Some(place) = recorded.get_mut(key) {
-            *place = value;
-        }
+        }))
     }
 }
 
@@ -262,26 +263,52 @@ pub(super) fn gpus(gres: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::release::Release;
     use super::*;
+
+    const RECORDED: [(Release, &str, &str, i64, &str); 5] = [
+        (
+            Release::V22_05,
+            "v0.0.38",
+            include_str!("../../recorded/22.05/node.json"),
+            1_796_009_659,
+            "bookworm",
+        ),
+        (
+            Release::V24_11,
+            "v0.0.40",
+            include_str!("../../recorded/24.11-v0.0.40/node.json"),
+            1_796_009_660,
+            "trixie",
+        ),
+        (Release::V24_11, "v0.0.42", include_str!("../../recorded/24.11/node.json"), 1_796_009_660, "trixie"),
+        (
+            Release::V26_05,
+            "v0.0.42",
+            include_str!("../../recorded/26.05-v0.0.42/node.json"),
+            1_796_009_661,
+            "sid",
+        ),
+        (Release::V26_05, "v0.0.45", include_str!("../../recorded/node.json"), 1_796_009_661, "sid"),
+    ];
 
     #[test]
     fn shown_as_recorded() {
-        for (release, at, host) in
-            [(Release::V24_11, 1_796_009_660, "ctl-trixie"), (Release::V26_05, 1_796_009_661, "ctl-sid")]
-        {
+        for (release, version, file, at, host) in RECORDED {
             let mut node = Node::seeded(NodeSeed::new("n1"), at);
             node.partitions.push("burnin".to_owned());
-            let mut shown = node.show(release, 0, false);
-            shown["hostname"] = json!(host);
-            assert_eq!(shown, release.node());
+            let dialect = Dialect::of(release, version, false).unwrap();
+            let mut shown = node.show(dialect, 0, false);
+            shown["hostname"] = json!(format!("ctl-{host}"));
+            assert_eq!(shown, serde_json::from_str::<Value>(file).unwrap(), "{version}");
         }
     }
 
     #[test]
     fn flags_in_the_order_of_26_05() {
         let seed = NodeSeed::new("n").in_state(&["IDLE", "DYNAMIC_NORM", "INVALID_REG", "DRAIN"], "x");
-        let shown = Node::seeded(seed, 1).show(Release::V26_05, 4, false);
-        assert_eq!(shown["state"], json!(["ALLOCATED", "DRAIN", "INVALID_REG", "DYNAMIC_NORM"]));
+        let words = Node::seeded(seed, 1).words(true, false);
+        assert_eq!(words, ["ALLOCATED", "DRAIN", "INVALID_REG", "DYNAMIC_NORM"]);
         assert_eq!((gpus("gpu:h100:4(S:0-1),mps:100"), gpus("")), (4, 0));
     }
 }

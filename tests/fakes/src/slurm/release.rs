@@ -1,9 +1,8 @@
-//! Releases, and in what an older one differs. The rest of this folder is written as 26.05.5 is; what
-//! 24.11.5 does otherwise is asked for here.
+//! Releases, and in what they differ. The rest of this folder is written as 26.05.5 is; what 24.11.5 does
+//! otherwise is asked for here. What 22.05.8 does otherwise in slurmctld is here too; its slurmrestd, another
+//! one altogether, is in [`old`](super::old).
 //!
 //! *Invariant*: a difference is stated once, as a method; nobody else compares releases.
-
-use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -12,91 +11,52 @@ use super::envelope::{NO_ENVIRONMENT, POWER, QUERY, STATE, TRANSITION, Wrong};
 /// What 24.11 says of whatever it cannot read.
 const UNPARSED: &str = "Unable to parse query.";
 
-/// A release of SLURM, with the newest API version that it serves; older ones are not imitated.
+/// A release of SLURM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Release {
-    /// 24.11.5, v0.0.42.
+    /// 22.05.8, v0.0.38: nodes can be read, jobs submitted and cancelled, and nothing else.
+    V22_05,
+    /// 24.11.5, v0.0.42 and v0.0.40.
     V24_11,
-    /// 26.05.5, v0.0.45.
+    /// 26.05.5, v0.0.45 and v0.0.42.
     #[default]
     V26_05,
 }
 
-/// Objects of a release, as they were recorded; what one says of itself goes over it.
-struct Recorded {
-    node: Value,
-    partition: Value,
-    job: Value,
-}
-
-impl Recorded {
-    fn read([node, partition, job]: [&str; 3]) -> Self {
-        let read = |text| serde_json::from_str(text).unwrap_or_default();
-        Self { node: read(node), partition: read(partition), job: read(job) }
-    }
-}
-
-static RECORDED_24_11: LazyLock<Recorded> = LazyLock::new(|| {
-    Recorded::read([
-        include_str!("../../recorded/24.11/node.json"),
-        include_str!("../../recorded/24.11/partition.json"),
-        include_str!("../../recorded/24.11/job.json"),
-    ])
-});
-static RECORDED_26_05: LazyLock<Recorded> = LazyLock::new(|| {
-    Recorded::read([
-        include_str!("../../recorded/node.json"),
-        include_str!("../../recorded/partition.json"),
-        include_str!("../../recorded/job.json"),
-    ])
-});
-
 impl Release {
+    /// 24.11 or older.
     fn is_old(self) -> bool {
-        self == Self::V24_11
+        self != Self::V26_05
     }
 
-    /// The API version, as it stands in paths.
+    /// Its slurmrestd is the one before 24.11's.
+    pub(super) fn is_oldest(self) -> bool {
+        self == Self::V22_05
+    }
+
+    /// The newest API version that it serves, as it stands in paths.
     #[must_use]
     pub fn version(self) -> &'static str {
-        if self.is_old() { "v0.0.42" } else { "v0.0.45" }
+        self.versions().first().copied().unwrap_or_default()
     }
 
-    fn recorded(self) -> &'static Recorded {
-        if self.is_old() { &RECORDED_24_11 } else { &RECORDED_26_05 }
+    /// Its API versions that are imitated, newest first.
+    #[must_use]
+    pub fn versions(self) -> &'static [&'static str] {
+        match self {
+            Self::V22_05 => &["v0.0.38"],
+            Self::V24_11 => &["v0.0.42", "v0.0.40"],
+            Self::V26_05 => &["v0.0.45", "v0.0.42"],
+        }
     }
 
-    pub(super) fn node(self) -> Value {
-        self.recorded().node.clone()
-    }
-
-    pub(super) fn partition(self) -> Value {
-        self.recorded().partition.clone()
-    }
-
-    pub(super) fn job(self) -> Value {
-        self.recorded().job.clone()
-    }
-
-    /// The `meta` of every answer.
-    pub(super) fn meta(self) -> Value {
-        let (major, minor, release) =
-            if self.is_old() { ("24", "11", "24.11.5") } else { ("26", "05", "26.05.5") };
-        json!({
-            "plugin": {
-                "type": "openapi/slurmctld",
-                "name": "Slurm OpenAPI slurmctld",
-                "data_parser": format!("data_parser/{}", self.version()),
-                "accounting_storage": "",
-            },
-            "client": {"source": "127.0.0.1:6820(fd:9)", "user": "root", "group": "root"},
-            "command": [],
-            "slurm": {
-                "version": {"major": major, "micro": "5", "minor": minor},
-                "release": release,
-                "cluster": "lab",
-            },
-        })
+    /// Its number in `meta`.
+    pub(super) fn number(self) -> (&'static str, Value) {
+        match self {
+            Self::V22_05 => ("22.05.8", json!({"major": 22, "micro": 8, "minor": 5})),
+            Self::V24_11 => ("24.11.5", json!({"major": "24", "micro": "5", "minor": "11"})),
+            Self::V26_05 => ("26.05.5", json!({"major": "26", "micro": "5", "minor": "05"})),
+        }
     }
 
     /// An error as this release says it: 24.11 has fewer numbers, and HTTP 500 for what slurmctld
@@ -110,7 +70,7 @@ impl Release {
             NO_ENVIRONMENT => Wrong(422, 2019, "I/O error writing script/environment to file"),
             other => other,
         };
-        let status = if status == 422 && number != QUERY.1 { 500 } else { status };
+        let status = if [403, 422].contains(&status) && number != QUERY.1 { 500 } else { status };
         Wrong(status, number, text)
     }
 
@@ -124,21 +84,44 @@ impl Release {
          list of all possible slurmrestd endpoints."
     }
 
-    /// How a controller in a ping looks.
-    pub(super) fn ping(self, up: bool, status: &str) -> Value {
-        let mut ping = json!({"hostname": "ctl", "responding": up, "latency": 452, "primary": true});
-        if self.is_old() {
-            ping["pinged"] = json!(if up { "UP" } else { "DOWN" });
-            ping["mode"] = json!("primary");
-        } else {
-            ping["status"] = json!(status);
-        }
-        ping
+    /// What a failed `DELETE node` is called.
+    pub(super) fn deleting(self) -> &'static str {
+        if self.is_old() { "Failure to update node" } else { "Failure to delete node" }
     }
 
     /// A reason stays on a node that is opened, and can be given to one that is open.
     pub(super) fn keeps_reasons(self) -> bool {
+        self == Self::V24_11
+    }
+
+    /// A powered-down node does not respond once it was drained and opened.
+    pub(super) fn doubts_who_sleeps(self) -> bool {
+        self == Self::V24_11
+    }
+
+    /// The last task of an array is told as that task once the scheduler has looked at it.
+    pub(super) fn names_last_task(self) -> bool {
+        self == Self::V24_11
+    }
+
+    /// Of a job that has its nodes to itself it says so.
+    pub(super) fn tells_who_shares(self) -> bool {
         self.is_old()
+    }
+
+    /// A node that registers closed keeps the reason that it says.
+    pub(super) fn takes_first_reasons(self) -> bool {
+        !self.is_oldest()
+    }
+
+    /// A job that was submitted is known after a crash, but not that it started.
+    pub(super) fn saves_submits(self) -> bool {
+        self == Self::V24_11
+    }
+
+    /// A job that waits for closed nodes tells their names.
+    pub(super) fn names_unavailable(self) -> bool {
+        self.is_oldest()
     }
 
     /// Whose a reason is that nobody gave.
@@ -156,9 +139,10 @@ impl Release {
         self.is_old()
     }
 
-    /// `POST new/node/` is served.
-    pub(super) fn makes_nodes(self) -> bool {
-        !self.is_old()
+    /// The priority of the job of this id that nobody gave one: the same for all where there are no weights;
+    /// 22.05 counts down.
+    pub(super) fn priority(self, id: i64) -> i64 {
+        if self.is_oldest() { 4_294_901_760 - id } else { 1 }
     }
 
     /// Of a content type that is not known.

@@ -76,8 +76,8 @@ pub(super) fn update(
     {
         node.because(reason, user, now);
     }
-    let changed = features(node, body, &mut warnings)
-        .and_then(|()| state(node, &words, errors.is_empty(), release.keeps_reasons()));
+    let changed =
+        features(node, body, &mut warnings).and_then(|()| state(node, &words, errors.is_empty(), release));
     match changed {
         Ok(()) => done(serde_json::json!({}), warnings),
         Err(wrong) => operation.failed_after(errors, wrong),
@@ -148,7 +148,7 @@ fn features(node: &mut Node, body: &Value, warnings: &mut Vec<Value>) -> Result<
     Ok(())
 }
 
-fn state(node: &mut Node, words: &[String], readable: bool, keeps_reason: bool) -> Result<(), Wrong> {
+fn state(node: &mut Node, words: &[String], readable: bool, release: Release) -> Result<(), Wrong> {
     let word = match words {
         [] if readable => return Ok(()),
         [word] if readable => word.as_str(),
@@ -179,7 +179,10 @@ fn state(node: &mut Node, words: &[String], readable: bool, keeps_reason: bool) 
             }
             node.clear("DRAIN");
             node.clear("FAIL");
-            if !keeps_reason {
+            if node.has("POWERED_DOWN") && release.doubts_who_sleeps() {
+                node.set("NOT_RESPONDING");
+            }
+            if !release.keeps_reasons() {
                 node.without_reason();
             }
         }

@@ -7,10 +7,17 @@ mod cloud_identity;
 mod cloud_list;
 mod cloud_rebuild;
 mod cloud_servers;
+mod slurm_22_05;
+mod slurm_accounts;
 mod slurm_auth;
+mod slurm_cancel;
 mod slurm_jobs;
 mod slurm_nodes;
+mod slurm_queue;
+mod slurm_records;
 mod slurm_release;
+mod slurm_reservations;
+mod slurm_versions;
 mod wire;
 mod world;
 
@@ -44,6 +51,13 @@ impl Got {
 
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |v| v.to_str().unwrap())
+    }
+
+    /// The status, and the number of the first error of any shape.
+    pub(crate) fn slurm_old(&self) -> (u16, Option<i64>) {
+        let error = &self.json()["errors"][0];
+        let number = ["errno", "error_number", "error_code"].iter().find_map(|key| error[key].as_i64());
+        (self.status, number)
     }
 
     /// The status and SLURM's first error number.
@@ -107,11 +121,29 @@ impl Client {
     }
 }
 
-/// slurmrestd as this user; paths are below the version.
+/// slurmrestd as this user; paths are below the newest version of 26.05.
 pub(crate) fn slurm(slurm: &Slurmrestd, user: &str) -> Client {
-    Client::new(&format!("{}/slurm/v0.0.45", slurm.url()))
+    slurm_at(slurm, user, "slurm/v0.0.45")
+}
+
+/// slurmrestd as this user, below this path.
+pub(crate) fn slurm_at(slurm: &Slurmrestd, user: &str, path: &str) -> Client {
+    Client::new(&format!("{}/{path}", slurm.url()))
         .with("X-SLURM-USER-NAME", user)
         .with("X-SLURM-USER-TOKEN", &slurm.token(user))
+}
+
+/// A job that can be submitted, with more keys.
+pub(crate) fn job(more: Value) -> Value {
+    let mut job = json!({"name": "j", "current_working_directory": "/tmp", "environment": ["PATH=/bin"]});
+    job.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"script": "#!/bin/bash\n", "job": job})
+}
+
+/// A job's state, reason and nodes.
+pub(crate) fn shown(fake: &Slurmrestd, id: i64) -> (Value, Value, Value) {
+    let job = fake.job(id).unwrap();
+    (job["job_state"].clone(), job["state_reason"].clone(), job["nodes"].clone())
 }
 
 /// The body that asks for a token.

@@ -1,24 +1,13 @@
 //! Jobs: submitted, run, suspended, ended.
 
 use fakes::{JobSeed, NodeSeed, SlurmOptions, Slurmrestd};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::slurm;
+use crate::{job, shown, slurm};
 
 async fn start() -> Slurmrestd {
     let nodes = vec![NodeSeed::new("n1"), NodeSeed::new("n2").in_state(&["IDLE", "DRAIN"], "x")];
     Slurmrestd::start(SlurmOptions { nodes, ..SlurmOptions::default() }).await.unwrap()
-}
-
-fn job(more: Value) -> Value {
-    let mut job = json!({"name": "j", "current_working_directory": "/tmp", "environment": ["PATH=/bin"]});
-    job.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    json!({"script": "#!/bin/bash\n", "job": job})
-}
-
-fn shown(fake: &Slurmrestd, id: i64) -> (Value, Value, Value) {
-    let job = fake.job(id).unwrap();
-    (job["job_state"].clone(), job["state_reason"].clone(), job["nodes"].clone())
 }
 
 #[tokio::test]
@@ -44,10 +33,11 @@ async fn a_job_pinned_to_a_drained_node_pends_for_ever_with_two_warnings() {
     let fake = start().await;
     let got = slurm(&fake, "alice").post("/job/submit", &job(json!({"required_nodes": ["n2"]}))).await;
     let text = "Required node not available (down, drained or reserved)";
+    let first = format!("Job submission resulted in non-zero return code: {text}");
     let warnings = got.json()["warnings"].clone();
     assert_eq!(
         (got.status, &warnings[0]["description"], &warnings[1]["description"]),
-        (200, &json!(text), &json!(text))
+        (200, &json!(first), &json!(text))
     );
     fake.tick();
     assert_eq!(shown(&fake, 1), (json!(["PENDING"]), json!("ReqNodeNotAvail"), json!("")));
@@ -117,4 +107,25 @@ async fn a_job_that_is_submitted_at_the_machine_starts_on_what_is_open() {
     fake.tick();
     assert_eq!(shown(&fake, any), (json!(["RUNNING"]), json!("None"), json!("n1")));
     assert_eq!(shown(&fake, pinned), (json!(["PENDING"]), json!("ReqNodeNotAvail"), json!("")));
+}
+
+#[tokio::test]
+async fn a_script_that_is_no_program_is_taken_and_fails() {
+    let fake = start().await;
+    let mut body = job(json!({}));
+    body["script"] = json!("echo hello\n");
+    assert_eq!(slurm(&fake, "alice").post("/job/submit", &body).await.status, 200);
+    (0..3).for_each(|_| fake.tick());
+    assert_eq!((shown(&fake, 1).0, shown(&fake, 1).1), (json!(["FAILED"]), json!("NonZeroExitCode")));
+    assert_eq!(fake.job(1).unwrap()["exit_code"]["return_code"]["number"], 8);
+}
+
+#[tokio::test]
+async fn a_drain_of_a_node_that_powers_up_queues_its_job_again() {
+    let fake = start().await;
+    fake.put(NodeSeed::new("c1").in_state(&["IDLE", "CLOUD", "NOT_RESPONDING", "POWERING_UP"], ""));
+    let id = fake.run(JobSeed::on(&["c1"]));
+    assert_eq!(fake.state("c1"), "ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP");
+    slurm(&fake, "root").post("/node/c1", &json!({"state": ["DRAIN"], "reason": "x"})).await;
+    assert_eq!(shown(&fake, id), (json!(["PENDING"]), json!("BeginTime"), json!("")));
 }

@@ -1,6 +1,6 @@
 //! Nodes: reading, changing, deleting.
 
-use fakes::{Controller, JobSeed, NodeSeed, Registration, SlurmOptions, Slurmrestd};
+use fakes::{Controller, JobSeed, NodeSeed, Registration, Release, SlurmOptions, Slurmrestd};
 use serde_json::{Value, json};
 
 use crate::slurm;
@@ -263,4 +263,19 @@ async fn a_node_that_is_taken_out_is_unknown() {
     let names = |list: Value| list["nodes"].as_array().unwrap().iter().map(|n| n["name"].clone()).collect();
     let nodes: Vec<Value> = names(slurm(&fake, "root").get("/nodes").await.json());
     assert_eq!((nodes, fake.state("n1").as_str()), (vec![json!("n2")], ""));
+}
+
+#[tokio::test]
+async fn an_administrator_at_the_machine_drains_and_resumes_on_every_release() {
+    for (release, left) in [(Release::V22_05, ""), (Release::V24_11, "disk"), (Release::V26_05, "")] {
+        let options = SlurmOptions { release, nodes: vec![NodeSeed::new("n1")], ..SlurmOptions::default() };
+        let fake = Slurmrestd::start(options).await.unwrap();
+        assert!(fake.scontrol("n1", "DRAIN", "disk"));
+        assert_eq!((fake.state("n1").as_str(), reason(&fake, "n1")), ("IDLE+DRAIN", json!("disk")));
+        assert!(fake.scontrol("n1", "RESUME", ""));
+        fake.tick();
+        assert_eq!((fake.state("n1").as_str(), reason(&fake, "n1")), ("IDLE", json!(left)));
+        assert!(!fake.scontrol("n1", "RESUME", ""));
+        assert!(!fake.scontrol("nosuch", "DRAIN", "disk"));
+    }
 }

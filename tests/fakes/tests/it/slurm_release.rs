@@ -3,7 +3,7 @@
 use fakes::{NodeSeed, Registration, Release, SlurmOptions, Slurmrestd};
 use serde_json::{Value, json};
 
-use crate::{Client, slurm};
+use crate::{Client, slurm, slurm_at};
 
 async fn with(release: Release, nodes: Vec<NodeSeed>) -> Slurmrestd {
     Slurmrestd::start(SlurmOptions { release, nodes, ..SlurmOptions::default() }).await.unwrap()
@@ -20,9 +20,7 @@ async fn old() -> (Slurmrestd, Client) {
 
 /// As this user, on v0.0.42.
 fn client(fake: &Slurmrestd, user: &str) -> Client {
-    Client::new(&format!("{}/slurm/v0.0.42", fake.url()))
-        .with("X-SLURM-USER-NAME", user)
-        .with("X-SLURM-USER-TOKEN", &fake.token(user))
+    slurm_at(fake, user, "slurm/v0.0.42")
 }
 
 fn reason(fake: &Slurmrestd, node: &str) -> Value {

@@ -11,10 +11,10 @@ use crate::contract::Got;
 
 pub(super) async fn a_node_is_made(s: &Subject) {
     const CONF: &str = "CPUs=4 RealMemory=4000 Gres=gpu:h100:4 Feature=dyn,h100";
-    let (found, root, refused) = (&s.findings, s.client("root"), s.release.refused);
+    let (found, root, refused) = (&s.findings, s.client("root"), s.writes().refused);
     let c2 = NodeName::parse("c2").unwrap();
     let made = root.create_node(&c2, CONF).await;
-    if !s.release.makes_nodes {
+    if !s.writes().makes_nodes {
         let got = s.post("new/node/", &json!({"node_conf": "NodeName=c2 State=CLOUD"})).await;
         found.answer("no node is made", &got, &(got.errors()), &(404, None));
         let too_old = made.map_err(|e| matches!(e.kind, Kind::TooOld(_)));

@@ -57,8 +57,8 @@ async fn who_asks(s: &Subject) {
 /// Refused by slurmrestd itself, in plain text.
 async fn what_cannot_be_read(s: &Subject) {
     let found = &s.findings;
-    let (no_url, unparsed) = (s.release.no_url, s.release.unparsed);
-    let (unknown, unknown_type) = s.release.unknown_type;
+    let (no_url, unparsed) = (s.writes().no_url, s.writes().unparsed);
+    let (unknown, unknown_type) = s.writes().unknown_type;
     let json = "application/json";
     let with_charset = "application/json; charset=utf-8";
     for (what, method, path, content, body, status, text) in [
@@ -82,7 +82,7 @@ async fn what_cannot_be_read(s: &Subject) {
     }
     let html = s.request(Method::GET, &s.at("ping"), &s.root).header("Accept", "text/html");
     let got = Got::of(html).await;
-    let expected = (415, s.release.unaccepted);
+    let expected = (415, s.writes().unaccepted);
     found.answer("not read: Accept", &got, &(got.status, got.text.as_str()), &expected);
     let got = s.post("node/c1", &json!([])).await;
     found.answer("not read: a list", &got, &got.errors(), &(500, Some(vec![9209])));
@@ -104,7 +104,7 @@ async fn what_is_not_there(s: &Subject) {
     let got = s.get("job/999999").await;
     found.answer("an unknown job", &got, &got.errors(), &(404, Some(vec![2017])));
     let got = s.post("node/nosuch", &json!({"state": ["DRAIN"], "reason": "x"})).await;
-    found.answer("a change of an unknown node", &got, &got.errors(), &(s.release.refused, Some(vec![2018])));
+    found.answer("a change of an unknown node", &got, &got.errors(), &(s.writes().refused, Some(vec![2018])));
 
     let nosuch = NodeName::parse("nosuch").unwrap();
     found.same("our client: an unknown node", &s.client("root").node(&nosuch).await.unwrap(), &None);
@@ -128,10 +128,10 @@ async fn what_is_not_there(s: &Subject) {
 
 async fn what_is_no_job(s: &Subject) {
     let job = json!({"name": "x", "environment": ["A=b"], "current_working_directory": "/tmp"});
-    let (script, refused) = ("#!/bin/sh\n", s.release.refused);
+    let (script, refused) = ("#!/bin/sh\n", s.writes().refused);
     for (what, script, over, status, number) in [
         ("no script", "", json!({}), 422, 9000),
-        ("no environment", script, json!({"environment": null}), refused, s.release.no_environment),
+        ("no environment", script, json!({"environment": null}), refused, s.writes().no_environment),
         ("no directory", script, json!({"current_working_directory": null}), refused, 2063),
         ("no such partition", script, json!({"partition": "nosuch"}), refused, 2000),
         ("no such node", script, json!({"required_nodes": ["nosuch"]}), refused, 2018),
@@ -236,13 +236,13 @@ async fn what_is_refused(s: &Subject) {
     found.same("our client: alice may not", &kind, &Err(true));
     let mine = s.request_as("alice", Method::POST, &s.at("node/c1"), &s.alice);
     let got = Got::of(mine.json(&json!({"reason": "mine"}))).await;
-    found.answer("alice may not", &got, &got.errors(), &(s.release.refused, Some(vec![2010])));
+    found.answer("alice may not", &got, &got.errors(), &(s.writes().refused, Some(vec![2010])));
 
     let got = s.post("node/c1", &json!({"state": ["BANANA"]})).await;
-    let transition = s.release.transition;
+    let transition = s.writes().transition;
     found.answer("an unknown state", &got, &got.errors(), &(500, Some(vec![9207, transition])));
     let got = s.post("node/c1", &json!({"state": ["DRAIN", "RESUME"], "reason": "half"})).await;
-    found.answer("two states", &got, &got.errors(), &(s.release.refused, Some(vec![transition])));
+    found.answer("two states", &got, &got.errors(), &(s.writes().refused, Some(vec![transition])));
     let node = s.node().await;
     let seen = (&node["state"], &node["reason"]);
     found.same("two states", &seen, &(&json!(["IDLE", "DRAIN", "DYNAMIC_NORM"]), &json!("half")));
@@ -254,20 +254,20 @@ async fn it_opens(s: &Subject) {
     let got = s.post("node/c1", &resume).await;
     found.answer("RESUME", &got, &got.errors(), &(200, Some(vec![])));
     // a release that clears it does so at once
-    found.same("the reason after RESUME", &s.node().await["reason"], &json!(s.release.left("half")));
+    found.same("the reason after RESUME", &s.node().await["reason"], &json!(s.writes().left("half")));
     let node = s.until(&["IDLE", "DYNAMIC_NORM"]).await;
     let seen = (&node["reason"], &node["extra"], &node["comment"]);
-    let expected = (&json!(s.release.left("half")), &json!("fleet:r-2"), &json!("c"));
+    let expected = (&json!(s.writes().left("half")), &json!("fleet:r-2"), &json!("c"));
     found.same("an open node", &seen, &expected);
     let got = s.post("node/c1", &json!({"reason": "open"})).await;
     found.answer("a reason for an open node", &got, &got.errors(), &(200, Some(vec![])));
-    found.same("a reason for an open node", &s.node().await["reason"], &json!(s.release.left("open")));
+    found.same("a reason for an open node", &s.node().await["reason"], &json!(s.writes().left("open")));
     let one = s.client("root").node(&c1()).await.unwrap().unwrap();
     let seen = (one.tokens.is_closed(), one.tokens.is_responding(), one.tokens.is_busy());
     found.same("our client: an open node", &seen, &(false, true, false));
 
     let got = s.post("node/c1", &resume).await;
-    let refused = (s.release.refused, Some(vec![s.release.transition]));
+    let refused = (s.writes().refused, Some(vec![s.writes().transition]));
     found.answer("RESUME of an open node", &got, &got.errors(), &refused);
     let update = NodeUpdate { state: Some([SetState::Resume]), ..NodeUpdate::default() };
     let refused = s.client("root").update_node(&c1(), &update).await;
@@ -277,7 +277,7 @@ async fn it_opens(s: &Subject) {
     let got = s.post("node/c1", &json!({"state": ["DRAIN"]})).await;
     found.answer("DRAIN without a reason", &got, &got.errors(), &(200, Some(vec![])));
     let node = s.until(&["IDLE", "DRAIN", "DYNAMIC_NORM"]).await;
-    found.same("DRAIN without a reason", &node["reason"], &json!(s.release.left("open")));
+    found.same("DRAIN without a reason", &node["reason"], &json!(s.writes().left("open")));
     s.post("node/c1", &resume).await;
     s.until(&["IDLE", "DYNAMIC_NORM"]).await;
 }

@@ -13,7 +13,7 @@ fn the_demo() {
         "gpu-001  SlurmMember True/Known · SlurmSchedulable True/Idle · the device is ready",
         "cpu-001  SlurmMember True/Known · SlurmSchedulable True/Idle · the device is ready",
         "new-001  failed: bootstrap.incomplete: role new: flavor is null; have HPC fill the field in",
-        "gpu-001  adopted: node gpu-001 is open",
+        "gpu-001  adopted: burn-in passed: cpu-memory, gpus, disk; node gpu-001 is open",
         "Temporal's UI  http://127.0.0.1:8233/namespaces/lab/workflows",
     ] {
         assert!(text.contains(line), "{line:?} is missing: {text}");

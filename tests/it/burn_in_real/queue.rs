@@ -1,0 +1,68 @@
+//! alice's jobs, queued as she would: by `sbatch` on the cluster's login host.
+
+use sandbox::exec;
+use serde_json::{Value, json};
+
+use crate::adopt_real::world::World;
+use crate::wait::eventually;
+
+use super::CEILING;
+
+/// What each of her jobs does, unless it waits to be let go.
+const SHORT: &str = "sleep 0.2";
+
+/// alice at the cluster.
+pub(super) struct Queue<'a>(pub(super) &'a World);
+
+impl Queue<'_> {
+    /// Submits so many jobs with these words of `sbatch`; their ids.
+    pub(super) async fn submit(&self, many: u32, words: &str) -> Vec<i64> {
+        self.sbatch(many, words, SHORT).await
+    }
+
+    /// One that ends when it is [let go](Self::let_go); its id.
+    pub(super) async fn submit_waiting(&self, node: &str) -> i64 {
+        let until = "while ! [ -e /tmp/let-go-$SLURM_JOB_ID ]; do sleep 0.2; done";
+        self.sbatch(1, &format!("-w {node}"), until).await[0]
+    }
+
+    async fn sbatch(&self, many: u32, words: &str, does: &str) -> Vec<i64> {
+        let one = format!(
+            "sbatch --parsable -J users-job -n1 --mem=100 -t5 -D /tmp -o /dev/null {words} --wrap '{does}'"
+        );
+        let all = format!("for i in $(seq {many}); do {one}; done");
+        let ids = exec(&self.0.services.slurm, &["runuser", "-u", "alice", "--", "sh", "-ec", &all]).await;
+        ids.unwrap().lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Her job ends by itself, on this machine.
+    pub(super) async fn let_go(&self, machine: &str, job: i64) {
+        self.0.services.room.exec(machine, &["touch", &format!("/tmp/let-go-{job}")]).await.unwrap();
+    }
+
+    /// A job of hers in this state.
+    pub(super) async fn is(&self, job: i64, state: &str) -> Value {
+        eventually(&format!("job {job} is {state}"), CEILING, || async {
+            let job = self.0.root.job(job).await.unwrap();
+            if job["job_state"] == json!([state]) { Ok(job) } else { Err(job["job_state"].to_string()) }
+        })
+        .await
+    }
+
+    /// She cancels these; all that she has where none are named.
+    pub(super) async fn cancel(&self, jobs: &[i64]) {
+        let mut command = vec!["runuser", "-u", "alice", "--", "scancel"];
+        let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+        command.extend(ids.iter().map(String::as_str));
+        if jobs.is_empty() {
+            command.extend(["-u", "alice"]);
+        }
+        exec(&self.0.services.slurm, &command).await.unwrap();
+    }
+
+    /// What root does to a job, in words of `scontrol`.
+    pub(super) async fn scontrol(&self, words: &str) {
+        let command: Vec<&str> = ["scontrol"].into_iter().chain(words.split(' ')).collect();
+        exec(&self.0.services.slurm, &command).await.unwrap();
+    }
+}

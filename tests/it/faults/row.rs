@@ -1,0 +1,246 @@
+//! One verb on one node, the moment at which SLURM fails, and what must come of it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use activities::burn_in::burn_in_sbatch;
+use activities::drain::{self, drain};
+use activities::release::{self, release};
+use activities::resume::resume;
+use activities::{Asked, Attempt, Class, Failure, Progress, burn_in};
+use jiff::Timestamp;
+use model::{Actor, AtDeadline, DrainReason, RequestId};
+use sandbox::SlurmUser;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Fault;
+use super::cluster::{Cluster, states};
+use super::door::{Door, Stage};
+use super::site::Site;
+
+/// Nobody waits for it.
+const LONG: Duration = Duration::from_secs(86_400);
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Of an open node that a job of alice's runs on.
+    Drain,
+    /// Of a node that is closed under our mark.
+    Resume,
+    /// Of an open node that a job of alice's runs on, with its server.
+    Release,
+    /// Of a node that is closed under our mark, and that alice's job waits for.
+    BurnIn,
+}
+
+/// When SLURM fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// At the first write whose line `METHOD path body` holds this.
+    Write(&'static str),
+    /// Once it waits in this step.
+    Step(&'static str),
+}
+
+/// A row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) verb: Verb,
+    pub(crate) moment: Moment,
+    /// What may come of it.
+    pub(crate) ends: &'static [&'static str],
+}
+
+impl Row {
+    /// Whether its node is open at first, with a job of alice's.
+    pub(crate) fn is_of_users(&self) -> bool {
+        matches!(self.verb, Verb::Drain | Verb::Release)
+    }
+
+    /// Whether the job on its node must have ended for it to come to its moment.
+    pub(crate) fn is_late(&self) -> bool {
+        match self.moment {
+            Moment::Write(what) => what.starts_with("DELETE"),
+            Moment::Step(step) => step == "settle" && self.verb != Verb::Resume,
+        }
+    }
+
+    /// Those of a phase are started once those of the one before have come to their moment: the slow ones
+    /// first, those that stay at theirs for a few seconds last.
+    pub(crate) fn phase(&self) -> u8 {
+        match self.moment {
+            Moment::Step("settle") => 2,
+            Moment::Step("wait_job") => 0,
+            Moment::Write(what)
+                if self.verb == Verb::BurnIn
+                    && ["DELETE", "\"RESUME", "\"DRAIN"].iter().any(|w| what.starts_with(w)) =>
+            {
+                0
+            }
+            Moment::Step(_) | Moment::Write(_) => 1,
+        }
+    }
+}
+
+/// A row that is played.
+pub(crate) struct Play {
+    fault: Fault,
+    pub(crate) row: Row,
+    pub(crate) node: String,
+    pub(crate) door: Door,
+    site: Site,
+    started: watch::Sender<bool>,
+    progress: watch::Sender<Option<watch::Receiver<Progress>>>,
+    /// What each attempt came to.
+    attempts: Mutex<Vec<String>>,
+}
+
+impl Play {
+    /// The device, its node and its jobs, as the verb finds them.
+    pub(crate) async fn prepare(root: &SlurmUser, fault: Fault, row: Row, node: String) -> Self {
+        let held = match row.moment {
+            Moment::Write(what) => Some(what),
+            Moment::Step(_) => None,
+        };
+        let door = Door::to(&root.url, held);
+        let site = Site::start(root, &node, &door).await;
+        let closed =
+            json!({"state": ["DRAIN"], "reason": "fleet:adopt r-1: ada: new rack", "extra": "fleet:r-1"});
+        match row.verb {
+            Verb::Drain => {}
+            Verb::Resume | Verb::BurnIn => root.update(&node, &closed).await.unwrap(),
+            Verb::Release => site.deploy(&node).await,
+        }
+        let (started, progress) = (watch::Sender::new(false), watch::Sender::new(None));
+        Self { fault, row, node, door, site, started, progress, attempts: Mutex::default() }
+    }
+
+    /// From now on it runs.
+    pub(crate) fn start(&self) {
+        self.started.send_replace(true);
+    }
+
+    /// Runs it as Temporal does: an attempt that may pass by itself is followed by another.
+    pub(crate) async fn run(&self) -> String {
+        self.started.subscribe().wait_for(|s| *s).await.unwrap();
+        let mut number = 1;
+        loop {
+            let (attempt, progress) = Attempt::new(number, Timestamp::now(), None, CancellationToken::new());
+            self.progress.send_replace(Some(progress));
+            let ended = self.attempt(&attempt).await;
+            self.attempts.lock().unwrap().push(format!("{ended:?}"));
+            match ended {
+                Ok(end) => return end,
+                Err(failure) => {
+                    let again = matches!(failure.class, Class::Retry | Class::RetryAfter(_));
+                    assert!(again, "{}", self.what());
+                }
+            }
+            number += 1;
+        }
+    }
+
+    /// Which row, and what came of its attempts.
+    fn what(&self) -> String {
+        let attempts = self.attempts.lock().unwrap();
+        format!("{:?}: {:?} on {}: {attempts:#?}", self.fault, self.row, self.node)
+    }
+
+    async fn attempt(&self, attempt: &Attempt) -> Result<String, Failure> {
+        let (world, asked, at_deadline) = (&self.site.world, self.asked(), AtDeadline::Fail);
+        Ok(match self.row.verb {
+            Verb::Drain => {
+                let request = drain::Request { asked, deadline: LONG, at_deadline };
+                format!("{:?}", drain(world, attempt, &request).await?.end)
+            }
+            Verb::Resume => match resume(world, attempt, &asked).await? {
+                activities::resume::Outcome::Resumed(_) => "Resumed".to_owned(),
+                activities::resume::Outcome::AlreadyOpen(_) => "AlreadyOpen".to_owned(),
+            },
+            Verb::Release => {
+                let request = release::Request { asked, deadline: LONG, at_deadline };
+                format!("{:?}", release(world, attempt, &request).await?.record)
+            }
+            Verb::BurnIn => {
+                let (tests, script, only_if_closed) = (Vec::new(), None, false);
+                let request = burn_in::Request { asked, tests, script, deadline: LONG, only_if_closed };
+                let outcome = burn_in_sbatch(world, attempt, &request).await?;
+                assert_eq!(outcome.leaked, Vec::<i64>::new(), "{}", self.what());
+                format!("{:?}: {}", outcome.verdict, outcome.reason)
+            }
+        })
+    }
+
+    fn asked(&self) -> Asked {
+        Asked {
+            id: RequestId::parse("r-1").unwrap(),
+            device: self.site.device.clone(),
+            actor: Actor::parse("ada").unwrap(),
+            why: DrainReason::parse("new rack").unwrap(),
+            force: false,
+        }
+    }
+
+    /// Waits until it has come to its moment.
+    pub(crate) async fn until_moment(&self) {
+        match self.row.moment {
+            Moment::Write(_) => self.door.until(Stage::Asked).await,
+            Moment::Step(step) => self.until_waits_in(step).await,
+        }
+    }
+
+    /// Waits until the job on the node may end without another one's start.
+    pub(crate) async fn until_closed(&self) {
+        if self.row.verb != Verb::BurnIn {
+            self.until_waits_in("wait_empty").await;
+        }
+    }
+
+    async fn until_waits_in(&self, step: &str) {
+        let mut runs = self.progress.subscribe();
+        let mut progress = runs.wait_for(Option::is_some).await.unwrap().clone().unwrap();
+        progress.wait_for(|p| p.step == step && !p.waiting_for.is_empty()).await.unwrap();
+    }
+
+    /// What must be so once all have ended.
+    pub(crate) async fn assert_ended_right(&self, cluster: &Cluster, jobs: &Value, end: &str) {
+        let (what, name) = (self.what(), &self.node);
+        assert!(self.row.ends.iter().any(|e| end.starts_with(e)), "{what}: {end}");
+        let node = cluster.root.node(name).await.unwrap().unwrap();
+        let seen = (&node["state"], node["reason"].as_str().unwrap(), node["extra"].as_str().unwrap());
+        let closed = |verb: &str, state: &Value, reason: &str, extra: &str| {
+            assert_eq!(*state, json!(["IDLE", "DRAIN"]), "{what}");
+            assert!(reason.starts_with(&format!("fleet:{verb} r-1: ada: ")), "{what}: {reason}");
+            assert!(extra.starts_with("fleet:r-1"), "{what}: {extra}");
+        };
+        let job = |of: &str| states(jobs, &format!("{of}-{name}"));
+        match self.row.verb {
+            Verb::Drain | Verb::Release => {
+                let verb = if self.row.verb == Verb::Drain { "drain" } else { "release" };
+                closed(verb, seen.0, seen.1, seen.2);
+                assert_eq!(job("runs"), [json!(["COMPLETED"])], "{what}: alice's job ends by itself");
+                let starts = cluster.shell(&format!("wc -l < /tmp/ran-{name}")).await;
+                assert_eq!(starts.trim(), "1", "{what}: alice's job was started once");
+                assert_eq!(job("waits"), [json!(["PENDING"])], "{what}");
+            }
+            Verb::Resume => {
+                assert_eq!((seen.0, seen.2), (&json!(["IDLE"]), ""), "{what}");
+                assert!(!seen.1.starts_with("fleet:adopt"), "{what}: {}", seen.1);
+            }
+            Verb::BurnIn => {
+                closed("burn_in", seen.0, seen.1, seen.2);
+                let state = if end.starts_with("NotRun") { "CANCELLED" } else { "COMPLETED" };
+                let ours = states(jobs, &format!("fleet-burnin-d-{name}-r-1"));
+                assert_eq!(ours, [json!([state])], "{what}: one job of ours");
+                assert_eq!(job("waits"), [json!(["PENDING"])], "{what}: no user's job starts");
+            }
+        }
+        if self.row.verb == Verb::Release {
+            assert_eq!(self.site.fakes.cloud.servers(), Vec::<Value>::new(), "{what}");
+            assert_eq!(self.site.hub_device().await.server_id, None, "{what}");
+        }
+    }
+}
