@@ -68,13 +68,5 @@ pub(crate) fn unknown(name: &NodeName) -> Failure {
 
 /// Refuses, before anything is done, where SLURM's release cannot change nodes over REST.
 pub(crate) async fn ensure_nodes_can_be_changed(world: &World, attempt: &Attempt) -> Result<(), Failure> {
-    let dialect = patiently(world, attempt, || world.slurm.dialect()).await?;
-    if dialect.node_write {
-        return Ok(());
-    }
-    let message = format!(
-        "changing nodes over REST needs v0.0.40 or newer, as SLURM 24.11 serves; this slurmrestd speaks {}",
-        dialect.version
-    );
-    Err(Failure::needs_human(Code::ReleaseTooOld, message, "upgrade SLURM, or change the node with scontrol"))
+    patiently(world, attempt, || world.slurm.can_change_nodes()).await
 }

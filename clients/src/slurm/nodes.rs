@@ -92,6 +92,14 @@ impl Slurm {
         }
     }
 
+    /// Whether nodes can be changed at all, by the version that is spoken. Nothing is sent for it.
+    ///
+    /// # Errors
+    /// [`Kind::TooOld`] where they cannot; whatever kept slurmrestd from saying what it speaks.
+    pub async fn can_change_nodes(&self) -> Result<(), Error> {
+        self.able("change nodes", &NODE_WRITE).await.map(drop)
+    }
+
     /// `POST /slurm/{v}/node/{name}`. Not durable for about 5 s after it is acknowledged (facts:
     /// slurm §12). Read back what matters.
     ///
