@@ -1,6 +1,6 @@
 //! Burn-in tests: what a site may run on a closed node, the one job that runs them, and what it proves.
 //!
-//! A test is a script that is named and known by its digest. [`job_script`] composes the tests of a
+//! A test is a script that is named and known by its digest. [`job_script()`] composes the tests of a
 //! request into the script of one job; that job writes what it found into its own comment, and
 //! [`judge`] reads it there.
 //!

@@ -49,7 +49,7 @@ pub struct Ended {
     pub exit_code: Option<i64>,
     /// The signal that ended it; 0 for none.
     pub signal: Option<i64>,
-    /// Its comment, where [`job_script`](super::job_script) writes what the tests found.
+    /// Its comment, where [`job_script`](super::job_script()) writes what the tests found.
     pub comment: String,
 }
 

@@ -10,7 +10,7 @@ use testcontainers::core::Mount;
 
 use crate::containers::{Container, Run, exec, slurm_on, started_slurm};
 
-/// A daemon that runs in a container of [`crate::slurm`].
+/// A daemon that runs in a container of [`crate::slurm()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Daemon {
     /// The controller.
