@@ -49,14 +49,11 @@ impl Queue<'_> {
         .await
     }
 
-    /// She cancels these; all that she has where none are named.
+    /// She cancels these, or, where none are named, all that still wait; what runs ends by itself.
     pub(super) async fn cancel(&self, jobs: &[i64]) {
-        let mut command = vec!["runuser", "-u", "alice", "--", "scancel"];
+        let mut command = vec!["runuser", "-u", "alice", "--", "scancel", "-u", "alice", "-t", "PENDING"];
         let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
         command.extend(ids.iter().map(String::as_str));
-        if jobs.is_empty() {
-            command.extend(["-u", "alice"]);
-        }
         exec(&self.0.services.slurm, &command).await.unwrap();
     }
 

@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use sandbox::Api;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::adopt_real::world::World;
@@ -81,18 +81,17 @@ pub(super) async fn closing(world: &World, node: &str) -> (Vec<String>, String, 
 /// Waits until the node has exactly these tokens beside DYNAMIC_NORM.
 pub(super) async fn node_is(world: &World, node: &str, wanted: &[&str]) {
     eventually(&format!("{node} is {}", wanted.join("+")), CEILING, || async {
-        let mut seen = closing(world, node).await.0;
+        let now = world.root.node(node).await.unwrap().unwrap();
+        let mut seen = tokens(&now);
         seen.retain(|t| t != "DYNAMIC_NORM");
+        if seen == wanted {
+            return Ok(());
+        }
         let jobs = world.root.get("jobs").await.unwrap()["jobs"].take();
-        let there = |j: &&Value| j["nodes"] == node && j["job_state"] != json!(["COMPLETED"]);
-        let there: Vec<String> = jobs
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter(there)
-            .map(|j| format!("{} {}", j["job_id"], j["job_state"]))
-            .collect();
-        if seen == wanted { Ok(()) } else { Err(format!("{}; {there:?}", seen.join("+"))) }
+        let there = jobs.as_array().into_iter().flatten().filter(|j| j["nodes"] == node);
+        let there: Vec<String> = there.map(|j| format!("{} {}", j["job_id"], j["job_state"])).collect();
+        let taken = ["alloc_cpus", "alloc_memory", "gres_used"].map(|key| now[key].to_string());
+        Err(format!("{} with {}; {}", seen.join("+"), taken.join(" "), there.join(", ")))
     })
     .await;
 }
