@@ -95,7 +95,7 @@ fn what_a_verb_has_no_use_for_is_said_a_line_each_before_anything_is_sent() {
         (
             Some(64),
             "satellite: --time-limit: is not between a second and a year; leave it out for the default\n\
-             satellite: --test: is not a test's name; use 1 to 40 lower-case letters, digits and dashes\n\
+             satellite: --test (position 0): holds a character that is not allowed; use 1 to 40 lower-case letters, digits and `-`\n\
              satellite: --script: names no interpreter in its first line; begin it with `#!/bin/bash`\n\
              satellite: --script: came with tests beside it; send one of the two"
                 .to_owned()

@@ -227,6 +227,20 @@ fn case_b05_an_unknown_token_is_named() {
 }
 
 #[test]
+fn a_node_that_carries_our_claim_and_is_open_is_said_to_have_lost_its_mark() {
+    let with = |extra: &str, states: &[&str]| Node { extra: extra.to_owned(), ..node(states) };
+    for (extra, states, message) in [
+        ("fleet:r-1", &["IDLE"][..], "n1 is IDLE (mark lost: r-1 has closed it, and it is open)"),
+        ("fleet:r-1 job 42", &["MIXED"], "n1 is MIXED (mark lost: r-1 has closed it, and it is open)"),
+        ("fleet:r-1", &["IDLE", "DRAIN"], "n1 is DRAIN+IDLE"),
+        ("{\"rack\":7}", &["IDLE"], "n1 is IDLE"),
+        ("", &["IDLE"], "n1 is IDLE"),
+    ] {
+        assert_eq!(judge(&[], &with(extra, states)).schedulable.message, message, "{extra:?}");
+    }
+}
+
+#[test]
 fn a_reason_of_five_megabytes_becomes_five_hundred_characters() {
     let mut long = node(&["IDLE", "DRAIN"]);
     long.reason = "x".repeat(5_000_000);
