@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use activities::PowerSaving;
 use clients::slurm::Token;
 use model::{Invalid, NodeTemplate, PrincipalId, SiteId};
 use secrecy::SecretString;
@@ -84,6 +85,9 @@ pub(crate) struct Slurm {
     pub(crate) user: String,
     /// `token_file`, re-read as it is rotated, or `token_env`.
     pub(crate) token: Token,
+    /// `power_saving`: `off`, or `spares_drained` where slurm.conf has `SuspendExcStates=DRAIN`; a site
+    /// must say which.
+    pub(crate) power_saving: PowerSaving,
 }
 
 /// `[poll]`: the conditions' poll.
@@ -144,7 +148,8 @@ impl Settings {
         let hub = root.section("hub", |s| hub(s, &name));
         let slurm = root.section("slurm", |s| {
             let (url, user, token) = (s.url("url"), s.text("user"), token(s));
-            Some(Slurm { url: url?, user: user?, token: token? })
+            let power_saving = power_saving(s);
+            Some(Slurm { url: url?, user: user?, token: token?, power_saving: power_saving? })
         });
         let openstack = root.section("openstack", OpenStack::read);
         let burn_in = if root.has("burn_in") {
@@ -220,6 +225,20 @@ fn token(s: &mut Section<'_>) -> Option<Token> {
             None
         }
     }
+}
+
+fn power_saving(s: &mut Section<'_>) -> Option<PowerSaving> {
+    const KEY: &str = "power_saving";
+    const REMEDY: &str = "write \"off\", or \"spares_drained\" once slurm.conf has SuspendExcStates=DRAIN";
+    if !s.has(KEY) {
+        s.mistake(KEY, "is missing", REMEDY);
+        return None;
+    }
+    s.parsed(KEY, |text| match text {
+        "off" => Ok(PowerSaving::Off),
+        "spares_drained" => Ok(PowerSaving::SparesDrained),
+        _ => Err(Invalid::new(KEY, "is none of its values", REMEDY)),
+    })
 }
 
 /// A secret that is kept in a file, without the white space around it.

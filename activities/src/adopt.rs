@@ -17,7 +17,7 @@ use model::{Complete, DevicePatch, Invalid, NodeName, NodeSource, Owner, ServerI
 
 use crate::close::{Patience, ensure_closed, refuse_foreign, wait_drained};
 use crate::delete::tag;
-use crate::look::{Subject, ensure_nodes_can_be_changed, find_subject, unknown};
+use crate::look::{Subject, ensure_nodes_can_be_changed, ensure_stays_up, find_subject, unknown};
 use crate::plan::{Act, Made, Plan, Seen, Target, node_conf, plan};
 use crate::wait::patiently;
 use crate::{Asked, Attempt, Code, Failure, World};
@@ -70,6 +70,9 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     ensure_nodes_can_be_changed(world, attempt).await?;
     let seen = look(world, attempt, request, &target).await?;
     let plan = plan(&target, &seen, &request.asked.id)?;
+    if let (Act::Create { .. } | Act::Rebuild(_), Some(node)) = (&plan.act, &seen.node) {
+        ensure_stays_up(world, node, &request.asked.mark(Verb::Adopt))?;
+    }
     let mut outcome = Outcome {
         made: made(&plan, request),
         plan: plan.clone(),

@@ -27,7 +27,7 @@ use model::{AtDeadline, Invalid, Mark, NodeName, Owner, Verb};
 
 use crate::close::{Patience, ensure_closed, is_foreign, wait_drained};
 use crate::drain::end;
-use crate::look::{ensure_nodes_can_be_changed, existing, find_subject};
+use crate::look::{ensure_nodes_can_be_changed, ensure_stays_up, existing, find_subject};
 use crate::wait::{Look, patiently, settle, until};
 use crate::{Asked, Attempt, Code, Failure, World};
 use job::Found;
@@ -160,6 +160,7 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     if request.only_if_closed && !ours {
         return Ok(nothing_run(Verdict::AlreadyOpen, burn_in.name, "the node is open"));
     }
+    ensure_stays_up(world, &node, &burn_in.mark)?;
     let words = burn_in.foreign_words(&node);
     attempt.step("close_node", Code::SlurmUnavailable)?;
     let node = ensure_closed(world, attempt, node, &request.asked, Verb::BurnIn).await?;

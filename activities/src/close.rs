@@ -1,5 +1,7 @@
 //! Closing a node under our mark, and knowing that it is empty.
 
+use std::time::{Duration, Instant};
+
 use clients::slurm::{Node, NodeUpdate, SetState};
 use jiff::Timestamp;
 use model::{AtDeadline, Mark, NodeName, Owner, Verb};
@@ -93,6 +95,9 @@ pub(crate) struct Patience {
     pub(crate) deadline: Option<(Timestamp, AtDeadline)>,
 }
 
+/// How rarely a wait looks where looks are slow.
+const RAREST: Duration = Duration::from_secs(30);
+
 /// A node that is empty.
 #[derive(Debug)]
 pub(crate) struct Emptied {
@@ -114,10 +119,13 @@ pub(crate) async fn wait_drained(
 ) -> Result<Emptied, Failure> {
     let mut cancelled = Vec::new();
     loop {
+        let (began, mut pause) = (Instant::now(), world.site.look_every);
         match look(world, name, seen.take(), patience).await {
             Ok((node, Drained::Yes)) => return Ok(Emptied { node, cancelled }),
             Ok((node, Drained::Open)) => return Err(lost(&node)),
             Ok((node, Drained::Held(held))) => {
+                // the job list of a large cluster takes its time: many drains must not keep slurmctld busy
+                pause = pause.max((4 * began.elapsed()).min(RAREST));
                 let waits_for = waiting_for(&node, &held);
                 attempt.waiting(&waits_for);
                 match patience.deadline {
@@ -134,7 +142,7 @@ pub(crate) async fn wait_drained(
             Err(failure) if absorbs(&failure) => attempt.waiting(&failure.message),
             Err(failure) => return Err(failure),
         }
-        attempt.pause(world.site.look_every).await?;
+        attempt.pause(pause).await?;
     }
 }
 

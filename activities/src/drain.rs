@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use model::{AtDeadline, NodeName, Verb};
 
 use crate::close::{Patience, ensure_closed, wait_drained};
-use crate::look::{ensure_nodes_can_be_changed, existing, find_subject};
+use crate::look::{ensure_nodes_can_be_changed, ensure_stays_up, existing, find_subject};
 use crate::wait::{patiently, settle};
 use crate::{Asked, Attempt, Code, Failure, World};
 
@@ -63,6 +63,9 @@ async fn steps(world: &World, attempt: &Attempt, request: &Request) -> Result<Ou
     ensure_nodes_can_be_changed(world, attempt).await?;
     ensure_cancel_is_safe(world, attempt, request.at_deadline).await?;
     let node = patiently(world, attempt, || existing(world, &name)).await?;
+    if !node.tokens.is_closed() {
+        ensure_stays_up(world, &node, &request.asked.mark(Verb::Drain))?;
+    }
 
     attempt.step("close_node", Code::SlurmUnavailable)?;
     let (node, by_anybody) = match ensure_closed(world, attempt, node, &request.asked, Verb::Drain).await {

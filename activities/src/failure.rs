@@ -67,6 +67,10 @@ codes! {
     /// user's job as anybody but root hangs slurmctld. Nothing was changed. *Do*: give the worker root's
     /// token, or set up slurmdbd; or drain without cancelling.
     CancelUnsafe = "slurm.cancel_unsafe", Hpc;
+    /// Power saving acts on a node that is to be closed, and the site's settings say that there is none: it
+    /// would take the machine from the closed node. Nothing was changed. *Do*: put DRAIN into
+    /// `SuspendExcStates` of slurm.conf, and say so in the settings.
+    PowerSaving = "slurm.power_saving", Hpc;
     /// Somebody else closed the node; their words are left alone. *Do*: ask them.
     DrainNotOurs = "slurm.drain_not_ours", Hpc;
     /// The node registered otherwise than its row says: features, GRES, partition, or SLURM's own

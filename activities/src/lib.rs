@@ -27,4 +27,4 @@ mod world;
 pub use asked::Asked;
 pub use attempt::{Attempt, Previous, Progress};
 pub use failure::{Class, Code, Failure, Owner};
-pub use world::{Site, World};
+pub use world::{PowerSaving, Site, World};

@@ -1,10 +1,10 @@
 //! Look-ups that several verbs begin with.
 
 use clients::slurm::Node;
-use model::{Device, DeviceId, Invalid, NodeName};
+use model::{Device, DeviceId, Invalid, Mark, NodeName};
 
 use crate::wait::patiently;
-use crate::{Attempt, Class, Code, Failure, World};
+use crate::{Attempt, Class, Code, Failure, PowerSaving, World};
 
 /// A device and the node it is to be. No other device of the site has that node.
 pub(crate) struct Subject {
@@ -69,4 +69,27 @@ pub(crate) fn unknown(name: &NodeName) -> Failure {
 /// Refuses, before anything is done, where SLURM's release cannot change nodes over REST.
 pub(crate) async fn ensure_nodes_can_be_changed(world: &World, attempt: &Attempt) -> Result<(), Failure> {
     patiently(world, attempt, || world.slurm.can_change_nodes()).await
+}
+
+/// Refuses, before the node is closed, where SLURM's power saving would take its machine once it is: run on
+/// 24.11 and 26.05, it suspends a drained node as any idle one, and a POWER_DOWN by hand clears its DRAIN. A
+/// node that this mark is on is being closed already.
+pub(crate) fn ensure_stays_up(world: &World, node: &Node, mark: &Mark) -> Result<(), Failure> {
+    let powers = ["POWER_DOWN", "POWERING_DOWN", "POWER_UP", "POWERING_UP"];
+    let why = match node.suspend_time {
+        Some(seconds) => format!("SLURM suspends it when it was idle for {seconds} s"),
+        // CLOUD+POWERED_DOWN is what a node is that was created and never ran
+        None if node.tokens.any(&powers) || node.tokens.has("POWERED_DOWN") && !node.tokens.has("CLOUD") => {
+            format!("it is {}", node.tokens)
+        }
+        None => return Ok(()),
+    };
+    if world.site.power_saving == PowerSaving::SparesDrained || mark.claims(&node.extra) {
+        return Ok(());
+    }
+    let message =
+        format!("power saving acts on {}, and this site's settings say there is none: {why}", node.name);
+    let remedy =
+        "put DRAIN into SuspendExcStates of slurm.conf, then set slurm.power_saving = \"spares_drained\"";
+    Err(Failure::needs_human(Code::PowerSaving, message, remedy).about("slurm.power_saving"))
 }

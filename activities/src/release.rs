@@ -20,7 +20,7 @@ use model::{AtDeadline, DevicePatch, NodeName, ServerId, Verb};
 use crate::close::{Patience, ensure_closed, wait_drained};
 use crate::delete::{delete_server, tag};
 use crate::drain::{end, ensure_cancel_is_safe};
-use crate::look::{Subject, ensure_nodes_can_be_changed, find_node, find_subject};
+use crate::look::{Subject, ensure_nodes_can_be_changed, ensure_stays_up, find_node, find_subject};
 use crate::plan::{ambiguous, never_launched};
 use crate::wait::{patiently, settle};
 use crate::{Asked, Attempt, Code, Failure, World};
@@ -135,6 +135,7 @@ async fn empty(
     servers: &[ServerId],
 ) -> Result<Vec<i64>, Failure> {
     let name = &node.name.clone();
+    ensure_stays_up(world, &node, &request.asked.mark(Verb::Release))?;
     attempt.step("close_node", Code::SlurmUnavailable)?;
     let node = ensure_closed(world, attempt, node, &request.asked, Verb::Release).await?;
     attempt.step("wait_empty", Code::NodeBusy)?;
@@ -176,13 +177,21 @@ async fn remove_record(
     if !emptied.node.tokens.has("DYNAMIC_NORM") || !dialect.record_delete {
         return Ok(Record::Kept);
     }
-    wait_unnamed(world, attempt, request, name).await?;
-    match patiently(world, attempt, || world.slurm.delete_node(name)).await? {
-        Deletion::Static => return Ok(Record::Kept),
-        Deletion::Deleted | Deletion::Unknown => {}
+    loop {
+        attempt.step("remove_record", Code::NodeBusy)?;
+        wait_unnamed(world, attempt, request, name).await?;
+        match patiently(world, attempt, || world.slurm.delete_node(name)).await? {
+            Deletion::Static => return Ok(Record::Kept),
+            Deletion::Deleted | Deletion::Unknown => {}
+        }
+        match stays_away(world, attempt, name).await? {
+            None => return Ok(Record::Deleted),
+            Some(node) if is_forgotten(&node, request) => {
+                attempt.waiting("slurmctld, which was killed and has forgotten the deletion");
+            }
+            Some(node) => return Err(returned(world, attempt, request, node).await?),
+        }
     }
-    stays_away(world, attempt, request, name).await?;
-    Ok(Record::Deleted)
 }
 
 /// Waits until no job that slurmctld still knows names the node: one that is pinned to it would be left
@@ -213,27 +222,38 @@ async fn wait_unnamed(
     }
 }
 
-/// The node is absent from the full list, and stays so for a while. One that comes back is drained again.
-async fn stays_away(
+/// The node is absent from the full list, and stays so for as long as slurmctld may forget the deletion;
+/// or the node that is back.
+async fn stays_away(world: &World, attempt: &Attempt, name: &NodeName) -> Result<Option<Node>, Failure> {
+    attempt.step("wait_absent", Code::NodeReturned)?;
+    let find = || patiently(world, attempt, || find_node(world, name));
+    if let Some(back) = find().await? {
+        return Ok(Some(back));
+    }
+    attempt.waiting("a slurmd that might register it again");
+    attempt.pause(world.site.settle).await?;
+    find().await
+}
+
+/// Whether it is the very record that was deleted: a slurmd that registers its node makes one without our
+/// claim.
+fn is_forgotten(node: &Node, request: &Request) -> bool {
+    node.tokens.is_draining() && request.asked.mark(Verb::Release).claims(&node.extra)
+}
+
+/// A node that a slurmd has registered again is drained again.
+async fn returned(
     world: &World,
     attempt: &Attempt,
     request: &Request,
-    name: &NodeName,
-) -> Result<(), Failure> {
-    attempt.step("wait_absent", Code::NodeReturned)?;
-    let find = || patiently(world, attempt, || find_node(world, name));
-    let mut back = find().await?;
-    if back.is_none() {
-        attempt.waiting("a slurmd that might register it again");
-        attempt.pause(world.site.settle).await?;
-        back = find().await?;
-    }
-    let Some(node) = back else { return Ok(()) };
+    node: Node,
+) -> Result<Failure, Failure> {
     let asked = Asked { force: false, ..request.asked.clone() };
     let node = ensure_closed(world, attempt, node, &asked, Verb::Release).await?;
-    let message = format!("{name} was deleted and is back, {}: its slurmd runs somewhere", node.tokens);
+    let message =
+        format!("{} was deleted and is back, {}: its slurmd runs somewhere", node.name, node.tokens);
     let remedy = "end slurmd on that machine, then release again; the node is drained";
-    Err(Failure::needs_human(Code::NodeReturned, message, remedy))
+    Ok(Failure::needs_human(Code::NodeReturned, message, remedy))
 }
 
 fn patience(attempt: &Attempt, request: &Request) -> Patience {

@@ -37,6 +37,8 @@ pub struct Site {
     pub networks: Networks,
     /// Whether new servers get a config drive.
     pub config_drive: bool,
+    /// What the site says of SLURM's power saving.
+    pub power_saving: PowerSaving,
     /// Without a good tick for so long, blind ticks say `Unknown`.
     pub stale_after: Duration,
     /// How often a wait looks.
@@ -49,4 +51,14 @@ pub struct Site {
     pub repeat_after: Duration,
     /// The heartbeat time-out of the verbs: a later attempt waits so long before it creates.
     pub heartbeat_timeout: Duration,
+}
+
+/// What a site says of SLURM's power saving, which takes the machine from a drained node, unless
+/// slurm.conf tells it not to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PowerSaving {
+    /// There is none.
+    Off,
+    /// There is, and `SuspendExcStates` of slurm.conf holds DRAIN.
+    SparesDrained,
 }

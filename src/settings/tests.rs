@@ -40,6 +40,7 @@ worker_key_file = "worker.pem"
 url = "http://slurm.example:6820"
 user = "root"
 token_file = "token"
+power_saving = "off"
 [openstack]
 auth_url = "http://keystone.example/v3"
 username = "worker"
@@ -68,6 +69,7 @@ fn defaults_are_the_documented_ones() {
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:9464");
     assert!(settings.log.json && settings.openstack.config_drive);
     assert!(settings.burn_in.is_none());
+    assert_eq!(settings.slurm.power_saving, PowerSaving::Off);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -102,6 +104,20 @@ fn every_mistake_is_reported_together() {
         ]
     );
     assert!(mistakes[3].contains("gone.pem cannot be read: entity not found"), "{}", mistakes[3]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_site_says_what_power_saving_does_to_drained_nodes() {
+    let folder = folder("power");
+    let with = |line: &str| parse(&GOOD.replace("power_saving = \"off\"\n", line), &folder);
+    let spares = with("power_saving = \"spares_drained\"\n").unwrap();
+    assert_eq!(spares.slurm.power_saving, PowerSaving::SparesDrained);
+    let remedy = "write \"off\", or \"spares_drained\" once slurm.conf has SuspendExcStates=DRAIN";
+    for (line, problem) in [("", "is missing"), ("power_saving = \"on\"\n", "is none of its values")] {
+        let mistakes = with(line).unwrap_err();
+        assert_eq!(mistakes, [format!("slurm.power_saving: {problem}; {remedy}")]);
+    }
     std::fs::remove_dir_all(folder).unwrap();
 }
 

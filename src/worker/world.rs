@@ -36,6 +36,7 @@ pub(super) fn build(settings: Settings) -> anyhow::Result<World> {
             node_template,
             networks: openstack.networks,
             config_drive: openstack.config_drive,
+            power_saving: slurm.power_saving,
             stale_after: poll.stale_after,
             look_every: LOOK_EVERY,
             settle: SETTLE,

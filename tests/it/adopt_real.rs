@@ -60,6 +60,9 @@ async fn adopt_real() {
 pub(crate) async fn told(run: Run, story: impl AsyncFnOnce(&World)) {
     let world = Box::pin(World::start(run)).await;
     let told = AssertUnwindSafe(Box::pin(story(&world))).catch_unwind().await;
+    if told.is_err() {
+        world.keep_logs().await;
+    }
     world.end().await;
     if let Err(panic) = told {
         std::panic::resume_unwind(panic);

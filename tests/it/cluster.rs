@@ -55,6 +55,53 @@ async fn cluster_accounting_real() {
     }
 }
 
+/// What the setting `slurm.power_saving` is about: power saving takes the machine of a drained node too,
+/// unless slurm.conf spares them, and a POWER_DOWN by hand clears the drain and leaves our words.
+#[tokio::test]
+async fn cluster_power_saving_real() {
+    for release in [Release::V24_11, Release::V26_05] {
+        for spares in [false, true] {
+            power_saving(release, spares).await;
+        }
+    }
+}
+
+async fn power_saving(release: Release, spares: bool) {
+    let programs = "SuspendProgram=/usr/bin/true\\nResumeProgram=/usr/bin/true\\n";
+    let times = "SuspendTime=5\\nSuspendTimeout=2\\nResumeTimeout=20";
+    let excluded = if spares { "\\nSuspendExcStates=DRAIN" } else { "" };
+    let extra_conf = format!("{programs}{times}{excluded}");
+    let run = Run { static_nodes: 2, extra_conf, ..Run::of(release) };
+    let (container, root) = started(&run).await;
+    let words = "fleet:drain r-1: ada: new rack";
+    let drain = json!({"state": ["DRAIN"], "reason": words, "extra": "fleet:r-1"});
+    root.update("n1", &drain).await.unwrap();
+    let is_down = async |node: &str| {
+        eventually(&format!("{node} is powered down"), CEILING, || async {
+            let node = root.node(node).await.map_err(|e| e.to_string())?.unwrap();
+            let down = node["state"].as_array().unwrap().contains(&json!("POWERED_DOWN"));
+            if down { Ok(node) } else { Err(node["state"].to_string()) }
+        })
+        .await
+    };
+    let n2 = is_down("n2").await;
+    if release == Release::V26_05 {
+        assert_eq!(n2["suspend_time"]["number"], 5);
+    }
+    if spares {
+        let n1 = root.node("n1").await.unwrap().unwrap();
+        assert_eq!(n1["state"], json!(["IDLE", "DRAIN"]), "{}", release.name);
+        root.update("n1", &json!({"state": ["POWER_DOWN"]})).await.unwrap();
+        let n1 = is_down("n1").await;
+        assert_eq!(n1["state"], json!(["IDLE", "POWERED_DOWN"]), "{}", release.name);
+        assert_eq!((&n1["reason"], &n1["extra"]), (&json!(words), &json!("fleet:r-1")), "{}", release.name);
+    } else {
+        let n1 = is_down("n1").await;
+        assert_eq!(n1["state"], json!(["IDLE", "DRAIN", "POWERED_DOWN"]), "{}", release.name);
+    }
+    container.rm().await.unwrap();
+}
+
 /// slurmctld forgets a job, slurmdbd does not.
 #[tokio::test]
 async fn cluster_forgets_a_job_real() {

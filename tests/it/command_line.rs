@@ -19,7 +19,7 @@ pub(crate) fn settings(folder: &Path, temporal: &str) {
     let text = format!(
         "site = \"lab\"\nburn_in.off = true\n[temporal]\nurl = \"http://{temporal}\"\n[hub]\nurl = \"{nowhere}\"\n\
          agent_key_file = \"agent.pem\"\nworker_key_file = \"worker.pem\"\n\
-         [slurm]\nurl = \"{nowhere}\"\nuser = \"root\"\ntoken_file = \"token\"\n\
+         [slurm]\nurl = \"{nowhere}\"\nuser = \"root\"\ntoken_file = \"token\"\npower_saving = \"off\"\n\
          [openstack]\nauth_url = \"{nowhere}/v3\"\nusername = \"u\"\npassword_file = \"password\"\nproject = \"lab\"\n\
          [http]\nlisten = \"127.0.0.1:0\"\n"
     );

@@ -48,6 +48,8 @@ pub(crate) enum Fault {
 const DRAINED: &[&str] = &["Drained"];
 const OPEN: &[&str] = &["Resumed", "AlreadyOpen"];
 const KEPT: &[&str] = &["Kept"];
+const GONE: &[&str] = &["Deleted"];
+const STOPPED: &[&str] = &["Stopped"];
 const PASSED: &[&str] = &["Passed: passed: disk"];
 /// It may not have started in time.
 const PASSED_OR_NOT_RUN: &[&str] = &["Passed: passed: disk", "NotRun: "];
@@ -69,6 +71,9 @@ fn writes(release: Release) -> Vec<Row> {
         at(Verb::Resume, "\"extra\":\"\"", OPEN),
         at(Verb::Release, "\"DRAIN\"", KEPT),
         at(Verb::Release, "fleet:release", KEPT),
+        at(Verb::Remove, "\"DRAIN\"", GONE),
+        at(Verb::Remove, "DELETE /slurm/", GONE),
+        at(Verb::Stop, "DELETE /slurm/", STOPPED),
         at(Verb::BurnIn, "fleet:burn_in", PASSED),
         at(Verb::BurnIn, "/job/submit", PASSED),
         at(Verb::BurnIn, "\"fleet:r-1 job ", PASSED),
@@ -79,6 +84,7 @@ fn writes(release: Release) -> Vec<Row> {
         true => vec![
             at(Verb::BurnIn, "/reservation {", PASSED),
             at(Verb::BurnIn, "DELETE /slurm/v0.0.45/reservation/", PASSED),
+            at(Verb::Stop, "DELETE /slurm/v0.0.45/reservation/", STOPPED),
         ],
         false => vec![at(Verb::BurnIn, "\"priority\":", PASSED)],
     });
@@ -96,6 +102,10 @@ fn writes_and_waits() -> Vec<Row> {
         at(Verb::Release, "fleet:release", KEPT),
         during(Verb::Release, "wait_empty", KEPT),
         during(Verb::Release, "settle", KEPT),
+        at(Verb::Remove, "DELETE /slurm/", GONE),
+        during(Verb::Remove, "settle", GONE),
+        at(Verb::Stop, "DELETE /slurm/", STOPPED),
+        during(Verb::Stop, "settle", STOPPED),
         at(Verb::BurnIn, "/job/submit", PASSED),
         at(Verb::BurnIn, "\"RESUME\"", PASSED_OR_NOT_RUN),
         at(Verb::BurnIn, "\"DRAIN\"", PASSED),
@@ -116,14 +126,13 @@ async fn play(release: Release, fault: Fault, rows: Vec<Row>) {
     };
     let (theirs, nodes) = nodes.split_last().unwrap();
     cluster.root.update(theirs, &json!({"state": ["DRAIN"], "reason": WORDS})).await.unwrap();
-    let prepared =
-        rows.into_iter().zip(nodes).map(|(row, node)| Play::prepare(&cluster.root, fault, row, node.clone()));
+    let prepared = rows.into_iter().zip(nodes).map(|(row, node)| Play::prepare(&cluster, fault, row, node));
     let plays = join_all(prepared).await;
     let of = |wanted: &[Verb]| -> Vec<&str> {
         plays.iter().filter(|p| wanted.contains(&p.row.verb)).map(|p| p.node.as_str()).collect()
     };
     cluster.occupy(&of(&[Verb::Drain, Verb::Release])).await;
-    cluster.queue(&of(&[Verb::Drain, Verb::Release, Verb::BurnIn])).await;
+    cluster.queue(&of(&[Verb::Drain, Verb::Release, Verb::BurnIn, Verb::Stop])).await;
     cluster.saved("prepared").await;
 
     let whole = async { tokio::join!(run_all(&plays), fail(&cluster, fault, &plays)) };
@@ -135,6 +144,7 @@ async fn play(release: Release, fault: Fault, rows: Vec<Row>) {
     }
     let node = cluster.root.node(theirs).await.unwrap().unwrap();
     assert_eq!((&node["state"], &node["reason"]), (&json!(["IDLE", "DRAIN"]), &json!(WORDS)));
+    assert_eq!(cluster.root.get("reservations").await.unwrap()["reservations"], json!([]));
     cluster.end().await;
 }
 

@@ -26,6 +26,7 @@ fn node(states: &[&str]) -> Node {
         gres: String::new(),
         partitions: vec!["main".to_owned()],
         slurmd_start_time: 0,
+        suspend_time: None,
     }
 }
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use activities::drain::{End, Outcome, Request, drain};
-use activities::{Attempt, Class, Code, Failure, Progress};
+use activities::{Attempt, Class, Code, Failure, PowerSaving, Progress};
 use fakes::{Answer, Controller, Fault, JobSeed, NodeSeed, Service};
 use model::AtDeadline;
 use serde_json::json;
 use tokio::sync::watch;
 
 use crate::adopt::{asked, state_of};
-use crate::site::{Setup, Site, attempt, node, within_ceiling};
+use crate::site::{Setup, Site, T, attempt, node, within_ceiling};
 
 /// The mark of what Ada asks.
 pub(crate) const MARK: &str = "fleet:drain r-1: ada: new rack";
@@ -215,7 +215,8 @@ async fn cancelling_where_it_would_hang_slurmctld_is_refused_at_the_start() {
 async fn a_node_that_boots_for_a_job_is_not_drained_under_it() {
     let setup = Setup::of(&["gpu-1"]).with_nodes([node("gpu-1", &["MIXED", "POWERING_UP"], "")]);
     let site = Site::start(Setup { paced: false, ..setup }).await;
-    let (world, request, (attempt, mut progress)) = (site.world(), request("r-1"), watched());
+    let (mut world, request, (attempt, mut progress)) = (site.world(), request("r-1"), watched());
+    world.site.power_saving = PowerSaving::SparesDrained;
     let boots = async {
         progress.wait_for(|p| p.waiting_for == "gpu-1 is powering up for a job").await.unwrap();
         assert_eq!(site.written(), Vec::<String>::new());
@@ -223,6 +224,30 @@ async fn a_node_that_boots_for_a_job_is_not_drained_under_it() {
     };
     let both = async { tokio::join!(drain(&world, &attempt, &request), boots) };
     assert_eq!(within_ceiling(both).await.0.unwrap().end, End::Drained);
+}
+
+/// A person's drain is nobody's to refuse, and what we have begun is ended.
+#[tokio::test]
+async fn power_saving_that_the_settings_deny_is_said_before_a_node_is_closed_and_not_after() {
+    for (tokens, reason, extra, outcome) in [
+        (&["IDLE", "POWERING_DOWN"][..], "", "", Err("it is IDLE+POWERING_DOWN")),
+        (&["IDLE", "POWERED_DOWN"], "", "", Err("it is IDLE+POWERED_DOWN")),
+        (&["IDLE", "CLOUD", "POWERED_DOWN"], "", "", Ok(End::Drained)),
+        (&["IDLE", "POWERING_DOWN"], "", "fleet:r-1", Ok(End::Drained)),
+        (
+            &["IDLE", "DRAIN", "POWERED_DOWN"],
+            "bad DIMM [alice]",
+            "",
+            Ok(End::ByOther("bad DIMM [alice]".to_owned())),
+        ),
+    ] {
+        let seed = NodeSeed { extra: extra.to_owned(), ..node("gpu-1", tokens, reason) };
+        let site = Site::start(Setup::of(&["gpu-1"]).with_nodes([seed])).await;
+        let ended = within_ceiling(drain(&site.world(), &attempt(1, T), &request("r-1"))).await;
+        let said = ended.map(|o| o.end).map_err(|f| f.message);
+        let start = "power saving acts on gpu-1, and this site's settings say there is none: ";
+        assert_eq!(said, outcome.map_err(|why| format!("{start}{why}")), "{tokens:?}");
+    }
 }
 
 #[tokio::test]

@@ -55,6 +55,7 @@ fn node(tokens: &[&str]) -> Node {
         gres: String::new(),
         partitions: Vec::new(),
         slurmd_start_time: 0,
+        suspend_time: None,
     }
 }
 

@@ -110,7 +110,12 @@ fn is_a_stranger(site: &Site, world: &mut World) {
 
 const UNLIKE: &str = "Gres=gpu:h100:8 Feature=h100 State=DRAIN Reason=fleet:registering";
 
-const ADOPTION: [Wrong; 25] = [
+/// A node that SLURM's power saving acts on.
+fn sleepy() -> fakes::NodeSeed {
+    node("gpu-1", &["IDLE", "POWERING_DOWN"], "")
+}
+
+const ADOPTION: [Wrong; 26] = [
     wrong("no such device", (Code::RequestInvalid, Permanent, "read_hub"), 0)
         .site(|s| Setup { devices: vec![device("b")], ..s }),
     wrong("no machine", (Code::RequestInvalid, Permanent, "read_hub"), 0)
@@ -166,6 +171,8 @@ const ADOPTION: [Wrong; 25] = [
         .process(is_no_administrator),
     wrong("a static node that SLURM lacks", (Code::NodeUnknown, NeedsHuman, "close_node"), 0)
         .site(Setup::with_static_nodes),
+    wrong("power saving that the settings deny", (Code::PowerSaving, NeedsHuman, "plan"), 0)
+        .site(|s| s.with_static_nodes().with_nodes([sleepy()])),
     wrong("INVALID_REG", (Code::ConfigMismatch, NeedsHuman, "wait_registered"), 2)
         .process(|site, _| behave(site, Behaviour { gpus: Some(0), ..Behaviour::default() })),
     wrong("other GRES", (Code::ConfigMismatch, NeedsHuman, "check_node"), 3).process(|site, _| {
@@ -192,7 +199,7 @@ const RESUMPTION: [Wrong; 8] = [
 ];
 
 /// What is wrong for every verb that is about a node alone.
-const CLOSING: [Wrong; 7] = [
+const CLOSING: [Wrong; 8] = [
     wrong("no such device", (Code::RequestInvalid, Permanent, "read_hub"), 0)
         .site(|s| Setup { devices: vec![device("b")], ..s }),
     wrong("two devices of one node", (Code::RequestConflict, NeedsHuman, "read_hub"), 0).site(twice),
@@ -207,6 +214,8 @@ const CLOSING: [Wrong; 7] = [
     wrong("a refused token (511)", (Code::SlurmForbidden, NeedsHuman, "look"), 0).process(refuses_the_token),
     wrong("no token", (Code::SecretMissing, NeedsHuman, "look"), 0)
         .process(|site, world| world.slurm = site.slurm_with("", "root")),
+    wrong("power saving that the settings deny", (Code::PowerSaving, NeedsHuman, "look"), 0)
+        .process(|site, _| site.fakes.slurm.put(sleepy())),
     wrong("a user who may not write nodes", (Code::SlurmForbidden, NeedsHuman, "close_node"), 1)
         .process(is_no_administrator),
 ];

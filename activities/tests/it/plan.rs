@@ -81,6 +81,7 @@ pub(crate) fn node() -> Node {
         gres: "gpu:h100:4(S:0-1)".to_owned(),
         partitions: words(&["main", "burnin"]),
         slurmd_start_time: 1_790_000_000,
+        suspend_time: None,
     }
 }
 

@@ -170,6 +170,27 @@ async fn a_node_that_comes_back_is_drained_again_and_said_to_be_back() {
 }
 
 #[tokio::test]
+async fn a_deletion_that_slurmctld_has_forgotten_is_made_again() {
+    let site = adopted().await;
+    let started = jiff::Timestamp::from_second(now()).unwrap();
+    let (attempt, mut progress) = Attempt::new(1, started, None, Default::default());
+    let (world, request) = (site.world(), request("r-2"));
+    let forgets = async {
+        progress.wait_for(|p| p.step == "settle").await.unwrap();
+        site.fakes.ticks(6);
+        while site.fakes.slurm.node("gpu-1").is_some() {
+            tokio::task::yield_now().await;
+        }
+        site.fakes.slurm.crash();
+        let [_, reason, extra] = state_of(&site);
+        assert_eq!((reason.strip_prefix(MARK), extra.as_str()), (Some(" : Not responding"), "fleet:r-2"));
+    };
+    let both = async { tokio::join!(release(&world, &attempt, &request), forgets) };
+    assert_eq!(within_ceiling(both).await.0.unwrap().record, Record::Deleted);
+    assert_eq!((site.fakes.slurm.node("gpu-1"), site.count("DELETE", "/node/gpu-1")), (None, 2));
+}
+
+#[tokio::test]
 async fn a_record_that_a_job_names_is_waited_for() {
     let site = adopted().await;
     let pending = site.fakes.slurm.submit(JobSeed::on(&["gpu-1"]));

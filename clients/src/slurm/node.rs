@@ -88,6 +88,9 @@ pub struct Node {
     pub partitions: Vec<String>,
     /// When its slurmd started, in seconds of Unix time; 0 when it never did.
     pub slurmd_start_time: i64,
+    /// After how many idle seconds SLURM's power saving takes it; none where it never does, or where the
+    /// dialect does not say (all before v0.0.45).
+    pub suspend_time: Option<i64>,
 }
 
 /// A list of nodes.
@@ -122,6 +125,7 @@ impl Node {
             gres: text(raw, "gres")?,
             partitions: list(raw, "partitions")?,
             slurmd_start_time: number(raw, "slurmd_start_time").unwrap_or(0),
+            suspend_time: number(raw, "suspend_time"),
         })
     }
 }

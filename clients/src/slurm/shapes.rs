@@ -70,6 +70,7 @@ proptest! {
         reason in prop_oneof![Just(""), Just("Not responding [slurm@2026-11-30]"), Just("caf\u{fffd}")],
         extra in prop_oneof![Just(""), Just("{\"a\":\"b=c\"}")],
         started in prop_oneof![Just(0), Just(1_796_009_660_i64)],
+        suspend_time in prop_oneof![Just(None), Just(Some(8_i64))],
     ) {
         let expected = Node {
             name: NodeName::parse("n1").unwrap(),
@@ -81,6 +82,7 @@ proptest! {
             gres: "gpu:h100:4".to_owned(),
             partitions: partitions.clone(),
             slurmd_start_time: started,
+            suspend_time,
         };
         let mut raw = json!({
             "name": "n1",
@@ -91,6 +93,10 @@ proptest! {
             "gres": "gpu:h100:4",
             "partitions": shapes.list(&partitions),
             "slurmd_start_time": if started == 0 { shapes.unset() } else { shapes.number(started) },
+            "suspend_time": match suspend_time {
+                Some(seconds) => shapes.number(seconds),
+                None => shapes.unset(),
+            },
             "cpu_load": shapes.unset(),
         });
         // 22.05 puts the flags beside the state; its first versions write it in lower case

@@ -98,6 +98,21 @@ impl World {
         count(&self.services.openstack, script).await
     }
 
+    /// What SLURM's daemons said stays in the run's folder when their containers are gone.
+    pub(crate) async fn keep_logs(&self) {
+        let slurmctld = ["cat", "/var/log/slurm/slurmctld.log"];
+        let mut logs = vec![("slurmctld".to_owned(), exec(&self.services.slurm, &slurmctld).await)];
+        for machine in (1..=6).map(|n| format!("node-{n}")) {
+            let slurmd = ["sh", "-c", "cat /var/log/slurm/slurmd.*.log"];
+            let log = self.services.room.exec(&machine, &slurmd).await;
+            logs.push((machine, log));
+        }
+        for (name, log) in logs {
+            // a machine that never ran has none
+            let _ = log.map(|text| std::fs::write(self.folder.join(format!("{name}.log")), text));
+        }
+    }
+
     pub(crate) async fn end(self) {
         self.services.end().await.unwrap();
     }

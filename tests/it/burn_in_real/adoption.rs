@@ -10,9 +10,10 @@ use crate::wait::{eventually, say};
 use super::CEILING;
 use super::queue::Queue;
 use super::verbs::{begin, closing, node_is};
-use super::witness::{Sight, ours, started, watch};
+use super::witness::{Sight, launched, ours, state, watch};
 
 const NODE: &str = "gpu-001";
+const MACHINE: &str = "node-1";
 
 /// What alice has queued.
 struct Queued {
@@ -40,15 +41,21 @@ pub(super) async fn opens_on_proof_of_health(world: &World) {
 
     say("alice's jobs of every kind run");
     eventually("each kind has run", CEILING, || async {
-        let started = started(world, NODE).await;
-        let array = |job: &i64| started.iter().any(|s| s.starts_with(&format!("{job}_")));
-        let waits = |job: &&i64| !started.contains(&job.to_string()) && !array(job);
-        let waiting: Vec<&i64> = kinds.iter().filter(waits).collect();
-        if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:?} of {kinds:?} wait")) }
+        let launched = launched(world, MACHINE).await;
+        let waiting: Vec<&i64> = kinds.iter().filter(|job| !launched.contains(job)).collect();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let jobs = world.root.get("jobs").await.unwrap()["jobs"].take();
+        let known = jobs.as_array().unwrap().iter();
+        let those = known.filter(|j| waiting.iter().any(|id| j["job_id"] == **id));
+        let why: Vec<String> =
+            those.map(|j| format!("{} {} {}", j["job_id"], state(j), j["state_reason"])).collect();
+        Err(format!("{waiting:?} of {kinds:?} wait: {}", why.join(", ")))
     })
     .await;
     none_before(world, sights, &ours).await;
-    Queue(world).cancel(&[]).await;
+    Queue(world).ends().await;
     node_is(world, NODE, &["IDLE"]).await;
 }
 
@@ -99,7 +106,7 @@ async fn is_not_run_behind_others(world: &World, before: &[i64]) {
         reason.starts_with("fleet:burn_in req-0: fleet-squad: burn-in not run: pending jobs "),
         "{reason}"
     );
-    assert_eq!(started(world, NODE).await, Vec::<String>::new());
+    assert_eq!(launched(world, MACHINE).await, Vec::<i64>::new());
     let [job] = &ours(world, NODE, "req-0").await[..] else { panic!("one job of ours") };
     assert_eq!((&job["job_state"], &job["nodes"]), (&json!(["CANCELLED"]), &json!("")));
     Queue(world).cancel(before).await;
@@ -122,10 +129,10 @@ async fn proves(world: &World, burn_in: &Value, request: &str) -> Value {
     job.clone()
 }
 
-/// By slurmctld's log ours was the first job there, by its times none of alice's began before ours had ended,
+/// By slurmd's log ours was the first job there, by slurmctld's times none of alice's began before ours had ended,
 /// and so did alice see it.
 async fn none_before(world: &World, sights: Watching<Sight>, ours: &Value) {
-    assert_eq!(started(world, NODE).await[0], ours["job_id"].to_string());
+    assert_eq!(launched(world, MACHINE).await[0], ours["job_id"]);
     let ended = ours["end_time"]["number"].as_i64().unwrap();
     let jobs = world.root.get("jobs").await.unwrap()["jobs"].take();
     let hers = |j: &&Value| j["user_name"] == "alice" && j["nodes"] == NODE;
@@ -150,7 +157,7 @@ pub(super) async fn stays_closed_when_it_fails(world: &World) {
     for words in ["", "--exclusive", "--array=1-3"] {
         alice.submit(2, &format!("-w {NODE} {words}")).await;
     }
-    let before = started(world, NODE).await;
+    let before = launched(world, MACHINE).await;
     let script = world.folder.join("fails.sh");
     std::fs::write(&script, "#!/bin/bash\necho widgets=3\nexit 1\n").unwrap();
     let more = ["--script", script.to_str().unwrap(), "--time-limit", "30", "--request", "fails-1"];
@@ -161,8 +168,8 @@ pub(super) async fn stays_closed_when_it_fails(world: &World) {
     assert!(reason.starts_with("fleet:burn_in fails-1: fleet-squad: burn-in failed: "), "{reason}");
     let [job] = &ours(world, NODE, "fails-1").await[..] else { panic!("one job of ours") };
     assert_eq!(job["job_state"], json!(["FAILED"]));
-    let after: Vec<String> = before.into_iter().chain([job["job_id"].to_string()]).collect();
-    assert_eq!(started(world, NODE).await, after);
+    let after: Vec<i64> = before.into_iter().chain(job["job_id"].as_i64()).collect();
+    assert_eq!(launched(world, MACHINE).await, after);
 }
 
 /// Where the request says so, nothing is run.

@@ -9,7 +9,7 @@ use crate::wait::{eventually, say};
 use super::CEILING;
 use super::queue::Queue;
 use super::verbs::{Verb, begin, closing, waits};
-use super::witness::{ours, started, state};
+use super::witness::{launched, ours, state};
 
 /// A drain waits for a suspended job, a burn-in's job runs, a server is being deleted.
 pub(super) async fn while_they_wait(world: &World, squad: &Api, worker: Process) -> Process {
@@ -79,7 +79,7 @@ async fn is_one_job(world: &World, burns: Verb) {
     assert_eq!(done["burnIn"]["values"]["free-text.widgets"], "4", "{done}");
     let [job] = &ours(world, "gpu-002", "burn-1").await[..] else { panic!("one job of ours") };
     assert_eq!(done["burnIn"]["jobId"], job["job_id"].to_string());
-    assert_eq!(started(world, "gpu-002").await, [job["job_id"].to_string()]);
+    assert_eq!(launched(world, "node-2").await, [job["job_id"].as_i64().unwrap()]);
     let (tokens, reason, _) = closing(world, "gpu-002").await;
     assert_eq!(tokens, ["IDLE", "DRAIN", "DYNAMIC_NORM"]);
     assert_eq!(reason, "fleet:burn_in burn-1: fleet-squad: asked by hand");
@@ -103,7 +103,7 @@ async fn is_gone(world: &World, squad: &Api, releases: Verb, server: &Value) {
 /// node is being opened.
 pub(super) async fn while_they_open(world: &World, squad: &Api, worker: Process) -> Process {
     say("gpu-001: resumed on proof of health; its slurmd hangs, so that our job does not start at once");
-    let before = started(world, "gpu-001").await;
+    let before = launched(world, "node-1").await;
     let opened = begin(world, "resume", "gpu-001", &["--request", "resume-1"]);
     eventually("our job is submitted", CEILING, || async {
         let jobs = ours(world, "gpu-001", "resume-1").await;
@@ -129,12 +129,12 @@ pub(super) async fn while_they_open(world: &World, squad: &Api, worker: Process)
         assert_eq!(done["outcome"], "RESUME_OUTCOME_RESUMED", "{done}");
         assert_eq!(done["burnIn"]["verdict"], "BURN_IN_VERDICT_PASSED", "{done}");
         let [job] = &ours(world, "gpu-001", "resume-1").await[..] else { panic!("one job of ours") };
-        let began = started(world, "gpu-001").await;
+        let began = launched(world, "node-1").await;
         assert_eq!(began[..before.len()], before);
-        assert_eq!(began[before.len()], job["job_id"].to_string());
+        assert_eq!(began[before.len()], job["job_id"]);
         say("alice's jobs run now");
         eventually("alice's jobs run", CEILING, || async {
-            let now = started(world, "gpu-001").await.len();
+            let now = launched(world, "node-1").await.len();
             if now > began.len() + 5 { Ok(()) } else { Err(now.to_string()) }
         })
         .await;

@@ -49,6 +49,29 @@ impl Queue<'_> {
         .await
     }
 
+    /// Waits until all of hers that may run have ended by themselves; she cancels those that are held.
+    pub(super) async fn ends(&self) {
+        eventually("alice's jobs have ended", CEILING, || async {
+            let jobs = self.0.root.get("jobs").await.unwrap()["jobs"].take();
+            let ends = ["PENDING", "RUNNING", "COMPLETING"];
+            let alive = |j: &&Value| {
+                let held = j["state_reason"].as_str().is_some_and(|r| r.starts_with("JobHeld"));
+                let words = j["job_state"].as_array().into_iter().flatten();
+                j["user_name"] == "alice" && !held && words.into_iter().any(|w| ends.iter().any(|e| w == e))
+            };
+            let alive: Vec<String> = jobs
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(alive)
+                .map(|j| format!("{} {} {}", j["job_id"], j["job_state"], j["state_reason"]))
+                .collect();
+            if alive.is_empty() { Ok(()) } else { Err(alive.join(", ")) }
+        })
+        .await;
+        self.cancel(&[]).await;
+    }
+
     /// She cancels these, or, where none are named, all that still wait; what runs ends by itself.
     pub(super) async fn cancel(&self, jobs: &[i64]) {
         let mut command = vec!["runuser", "-u", "alice", "--", "scancel", "-u", "alice", "-t", "PENDING"];

@@ -79,6 +79,18 @@ impl Cluster {
         self.shell(&format!("cd {STATE}; cat node_state job_state resv_state | sha256sum")).await
     }
 
+    /// A slurmd that brings its node of this name.
+    pub(crate) async fn register(&self, name: &str, port: usize) {
+        let conf = format!("Port={port} CPUs=4 RealMemory=4000 Feature=dyn");
+        self.shell(&format!("mkdir -p /var/spool/slurmd/{name}; slurmd -Z -N {name} --conf '{conf}'")).await;
+        eventually(&format!("{name} has registered"), CEILING, || async {
+            let node = self.root.node(name).await.map_err(|e| e.to_string())?.ok_or("no node")?;
+            let there = node["state"] == json!(["IDLE", "DYNAMIC_NORM"]);
+            if there { Ok(()) } else { Err(node["state"].to_string()) }
+        })
+        .await;
+    }
+
     /// Alice's job on the node, which has it to itself until the file `/tmp/go-NODE` is there, and one that
     /// waits for it.
     pub(crate) async fn occupy(&self, nodes: &[&str]) {

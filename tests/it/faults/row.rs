@@ -3,14 +3,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use activities::burn_in::burn_in_sbatch;
+use activities::burn_in::{burn_in_sbatch, burn_in_stop};
 use activities::drain::{self, drain};
 use activities::release::{self, release};
 use activities::resume::resume;
 use activities::{Asked, Attempt, Class, Failure, Progress, burn_in};
 use jiff::Timestamp;
 use model::{Actor, AtDeadline, DrainReason, RequestId};
-use sandbox::SlurmUser;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -32,8 +31,12 @@ pub(crate) enum Verb {
     Resume,
     /// Of an open node that a job of alice's runs on, with its server.
     Release,
+    /// Release of an open, idle node that its slurmd has brought, with its server.
+    Remove,
     /// Of a node that is closed under our mark, and that alice's job waits for.
     BurnIn,
+    /// Of such a burn-in, cancelled while its job runs.
+    Stop,
 }
 
 /// When SLURM fails.
@@ -62,9 +65,12 @@ impl Row {
 
     /// Whether the job on its node must have ended for it to come to its moment.
     pub(crate) fn is_late(&self) -> bool {
+        if matches!(self.verb, Verb::Resume | Verb::Remove | Verb::Stop) {
+            return false;
+        }
         match self.moment {
             Moment::Write(what) => what.starts_with("DELETE"),
-            Moment::Step(step) => step == "settle" && self.verb != Verb::Resume,
+            Moment::Step(step) => step == "settle",
         }
     }
 
@@ -100,7 +106,10 @@ pub(crate) struct Play {
 
 impl Play {
     /// The device, its node and its jobs, as the verb finds them.
-    pub(crate) async fn prepare(root: &SlurmUser, fault: Fault, row: Row, node: String) -> Self {
+    /// The node is this static one, or a dynamic one in its place.
+    pub(crate) async fn prepare(cluster: &Cluster, fault: Fault, row: Row, node: &str) -> Self {
+        let (root, number) = (&cluster.root, node.trim_start_matches('n'));
+        let node = if row.verb == Verb::Remove { format!("d{number}") } else { node.to_owned() };
         let held = match row.moment {
             Moment::Write(what) => Some(what),
             Moment::Step(_) => None,
@@ -111,11 +120,35 @@ impl Play {
             json!({"state": ["DRAIN"], "reason": "fleet:adopt r-1: ada: new rack", "extra": "fleet:r-1"});
         match row.verb {
             Verb::Drain => {}
-            Verb::Resume | Verb::BurnIn => root.update(&node, &closed).await.unwrap(),
+            Verb::Resume | Verb::BurnIn | Verb::Stop => root.update(&node, &closed).await.unwrap(),
             Verb::Release => site.deploy(&node).await,
+            Verb::Remove => {
+                cluster.register(&node, 17_100 + number.parse::<usize>().unwrap()).await;
+                site.deploy(&node).await;
+            }
         }
         let (started, progress) = (watch::Sender::new(false), watch::Sender::new(None));
-        Self { fault, row, node, door, site, started, progress, attempts: Mutex::default() }
+        let play = Self { fault, row, node, door, site, started, progress, attempts: Mutex::default() };
+        if row.verb == Verb::Stop {
+            play.burn_in_until_its_job_runs().await;
+        }
+        play
+    }
+
+    /// A burn-in that is cancelled then.
+    async fn burn_in_until_its_job_runs(&self) {
+        let cancel = CancellationToken::new();
+        let (attempt, mut progress) = Attempt::new(1, Timestamp::now(), None, cancel.clone());
+        let (world, request) = (&self.site.world, self.burn_in());
+        let runs = async {
+            progress
+                .wait_for(|p| p.step == "wait_job" && p.waiting_for.contains(" is RUNNING"))
+                .await
+                .unwrap();
+            cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(burn_in_sbatch(world, &attempt, &request), runs);
+        assert_eq!(ended.unwrap_err().class, Class::Cancelled);
     }
 
     /// From now on it runs.
@@ -160,18 +193,25 @@ impl Play {
                 activities::resume::Outcome::Resumed(_) => "Resumed".to_owned(),
                 activities::resume::Outcome::AlreadyOpen(_) => "AlreadyOpen".to_owned(),
             },
-            Verb::Release => {
+            Verb::Release | Verb::Remove => {
                 let request = release::Request { asked, deadline: LONG, at_deadline };
                 format!("{:?}", release(world, attempt, &request).await?.record)
             }
+            Verb::Stop => {
+                burn_in_stop(world, attempt, &self.burn_in()).await?;
+                "Stopped".to_owned()
+            }
             Verb::BurnIn => {
-                let (tests, script, only_if_closed) = (Vec::new(), None, false);
-                let request = burn_in::Request { asked, tests, script, deadline: LONG, only_if_closed };
-                let outcome = burn_in_sbatch(world, attempt, &request).await?;
+                let outcome = burn_in_sbatch(world, attempt, &self.burn_in()).await?;
                 assert_eq!(outcome.leaked, Vec::<i64>::new(), "{}", self.what());
                 format!("{:?}: {}", outcome.verdict, outcome.reason)
             }
         })
+    }
+
+    fn burn_in(&self) -> burn_in::Request {
+        let (tests, script, only_if_closed) = (Vec::new(), None, false);
+        burn_in::Request { asked: self.asked(), tests, script, deadline: LONG, only_if_closed }
     }
 
     fn asked(&self) -> Asked {
@@ -209,7 +249,14 @@ impl Play {
     pub(crate) async fn assert_ended_right(&self, cluster: &Cluster, jobs: &Value, end: &str) {
         let (what, name) = (self.what(), &self.node);
         assert!(self.row.ends.iter().any(|e| end.starts_with(e)), "{what}: {end}");
-        let node = cluster.root.node(name).await.unwrap().unwrap();
+        if matches!(self.row.verb, Verb::Release | Verb::Remove) {
+            assert_eq!(self.site.fakes.cloud.servers(), Vec::<Value>::new(), "{what}");
+            assert_eq!(self.site.hub_device().await.server_id, None, "{what}");
+        }
+        let Some(node) = cluster.root.node(name).await.unwrap() else {
+            assert_eq!(self.row.verb, Verb::Remove, "{what}: its node is gone");
+            return;
+        };
         let seen = (&node["state"], node["reason"].as_str().unwrap(), node["extra"].as_str().unwrap());
         let closed = |verb: &str, state: &Value, reason: &str, extra: &str| {
             assert_eq!(*state, json!(["IDLE", "DRAIN"]), "{what}");
@@ -230,17 +277,15 @@ impl Play {
                 assert_eq!((seen.0, seen.2), (&json!(["IDLE"]), ""), "{what}");
                 assert!(!seen.1.starts_with("fleet:adopt"), "{what}: {}", seen.1);
             }
-            Verb::BurnIn => {
+            Verb::BurnIn | Verb::Stop => {
                 closed("burn_in", seen.0, seen.1, seen.2);
-                let state = if end.starts_with("NotRun") { "CANCELLED" } else { "COMPLETED" };
+                let cancelled = self.row.verb == Verb::Stop || end.starts_with("NotRun");
+                let state = if cancelled { "CANCELLED" } else { "COMPLETED" };
                 let ours = states(jobs, &format!("fleet-burnin-d-{name}-r-1"));
                 assert_eq!(ours, [json!([state])], "{what}: one job of ours");
                 assert_eq!(job("waits"), [json!(["PENDING"])], "{what}: no user's job starts");
             }
-        }
-        if self.row.verb == Verb::Release {
-            assert_eq!(self.site.fakes.cloud.servers(), Vec::<Value>::new(), "{what}");
-            assert_eq!(self.site.hub_device().await.server_id, None, "{what}");
+            Verb::Remove => panic!("{what}: its node is there: {node}"),
         }
     }
 }

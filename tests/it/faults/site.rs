@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use activities::{World, burn_in};
+use activities::{PowerSaving, World, burn_in};
 use clients::hub::Hub;
 use clients::oauth::Principal;
 use clients::openstack::{Credentials, Networks, NewServer, OpenStack, User};
@@ -98,6 +98,7 @@ fn site() -> activities::Site {
         node_template: NodeTemplate::default(),
         networks: Networks::None,
         config_drive: false,
+        power_saving: PowerSaving::Off,
         stale_after: Duration::from_secs(300),
         look_every: Duration::from_millis(200),
         settle: Duration::from_secs(6),

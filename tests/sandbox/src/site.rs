@@ -65,7 +65,7 @@ impl Site {
              [temporal]\nurl = \"http://{}\"\nnamespace = \"{}\"\n\
              [hub]\nurl = \"{}\"\nagent_key_file = \"slurm-agent-lab.pem\"\n\
              worker_key_file = \"temporal-worker-lab.pem\"\n\
-             [slurm]\nurl = \"{}\"\nuser = \"root\"\ntoken_file = \"slurm-token\"\n\
+             [slurm]\nurl = \"{}\"\nuser = \"root\"\ntoken_file = \"slurm-token\"\npower_saving = \"off\"\n\
              [openstack]\nauth_url = \"{}\"\nusername = \"deployer\"\npassword_file = \"openstack-password\"\n\
              project = \"lab\"\nnetworks = \"none\"\n\
              {NO_BURN_IN}\

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use activities::{Attempt, World};
+use activities::{Attempt, PowerSaving, World};
 use axum::Router;
 use clients::http::Http;
 use clients::hub::Hub;
@@ -97,6 +97,7 @@ impl Site {
                 node_template: NodeTemplate::default(),
                 networks: Networks::None,
                 config_drive: false,
+                power_saving: PowerSaving::Off,
                 stale_after: Duration::from_secs(300),
                 look_every: Duration::from_millis(1),
                 settle: Duration::from_millis(1),

@@ -80,6 +80,7 @@ async fn what_is_there(s: &Subject) {
             gres: "gpu:h100:4".to_owned(),
             partitions: s.shape.partitions_of(node.name.as_str()),
             slurmd_start_time: node.slurmd_start_time,
+            suspend_time: None,
         };
         found.same("our client: a node", node, &expected);
         found.same("our client: it has started", &(node.slurmd_start_time > 0), &true);
