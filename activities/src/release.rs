@@ -177,6 +177,7 @@ async fn remove_record(
     if !emptied.node.tokens.has("DYNAMIC_NORM") || !dialect.record_delete {
         return Ok(Record::Kept);
     }
+    let deadline = end(attempt, request.deadline);
     loop {
         attempt.step("remove_record", Code::NodeBusy)?;
         wait_unnamed(world, attempt, request, name).await?;
@@ -186,8 +187,9 @@ async fn remove_record(
         }
         match stays_away(world, attempt, name).await? {
             None => return Ok(Record::Deleted),
-            Some(node) if is_forgotten(&node, request) => {
+            Some(node) if is_forgotten(&node, request) && Timestamp::now() < deadline => {
                 attempt.waiting("slurmctld, which was killed and has forgotten the deletion");
+                attempt.pause(world.site.look_every).await?;
             }
             Some(node) => return Err(returned(world, attempt, request, node).await?),
         }

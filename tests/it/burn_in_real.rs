@@ -36,7 +36,8 @@ fn busy_site(release: Release) -> Run {
     // one that answers late, on a machine that is busy, is not lost sight of
     let extra_conf = "SlurmdTimeout=300\\nNodeName=spare NodeAddr=127.0.0.1 CPUs=4 RealMemory=4000 Feature=dyn State=DOWN\\n\
          PartitionName=high Nodes=dyn MaxTime=INFINITE State=UP PriorityTier=10";
-    Run { extra_conf: extra_conf.to_owned(), min_job_age: 45, ..Run::of(release) }
+    let accounting = release == Release::V26_05;
+    Run { extra_conf: extra_conf.to_owned(), min_job_age: 45, accounting, ..Run::of(release) }
 }
 
 async fn tell(world: &World) {
@@ -44,9 +45,9 @@ async fn tell(world: &World) {
     let mut more = "partition = \"main\"\nfree_text = true\nhold_seconds = 120\n".to_owned();
     let bob = world.services.user("bob").unwrap();
     if world.services.run.release == Release::V26_05 {
-        // on the other root's token acts as bob
+        // on the other root's token acts as bob, and there is no slurmdbd
         std::fs::write(world.folder.join("bobs-token"), &bob.token).unwrap();
-        more += "token_file = \"bobs-token\"\n";
+        more += "token_file = \"bobs-token\"\naccount = \"fleet\"\nqos = \"normal\"\n";
     }
     world.site.add_to_burn_in(&more).unwrap();
     hpc_writes_the_rows(world).await;

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use activities::burn_in::{Outcome, Verdict, burn_in_sbatch};
 use activities::{Attempt, Class, Failure, Progress};
-use fakes::{Answer, Fault, JobSeed, Release};
+use fakes::{Answer, Fault, JobSeed, Release, Service};
+use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::burn_in::{BOTH, CONTENT, now, ours, request, setup};
-use crate::site::Site;
+use crate::adopt::state_of;
+use crate::burn_in::{BOTH, CONTENT, MARK, now, ours, request, setup};
+use crate::site::{Site, within_ceiling};
 
 /// Far above what a run takes. Never reached by one that ends.
 const CEILING: Duration = Duration::from_secs(30);
@@ -63,7 +65,7 @@ async fn killed_at(release: Release, n: usize) -> bool {
 /// Attempt after attempt, as Temporal makes them.
 async fn until_it_ends(site: &Site) -> Outcome {
     for number in 1.. {
-        let started = jiff::Timestamp::from_second(now()).unwrap();
+        let started = Timestamp::from_second(now()).unwrap();
         let (attempt, progress) = Attempt::new(number, started, None, Default::default());
         let (world, request) = (site.world(), request("r-1"));
         let result = tokio::select! {
@@ -90,4 +92,65 @@ async fn time_passes_while_it_settles(
         }
     }
     std::future::pending().await
+}
+
+/// A burn-in during which slurmctld is killed once it waits for this.
+async fn crashes_at(release: Release, waiting_for: &'static str) -> (Site, Result<Outcome, Failure>) {
+    let site = Site::start(setup(release, CONTENT)).await;
+    let (attempt, mut progress) = Attempt::new(1, Timestamp::now(), None, Default::default());
+    let (mut world, request) = (site.world(), request("r-1"));
+    world.site.settle = Duration::from_millis(300);
+    let crashes = async {
+        progress.wait_for(|p| p.waiting_for == waiting_for).await.unwrap();
+        site.fakes.slurm.crash();
+    };
+    let both = async { tokio::join!(burn_in_sbatch(&world, &attempt, &request), crashes) };
+    let ended = within_ceiling(both).await.0;
+    (site, ended)
+}
+
+#[tokio::test]
+async fn what_was_forgotten_at_its_end_is_done_again() {
+    for release in [Release::V26_05, Release::V24_11] {
+        let (site, ended) = crashes_at(release, "slurmctld to have saved that the node is closed").await;
+        assert_eq!(ended.unwrap().verdict, Verdict::Passed, "{release:?}");
+        let state = state_of(&site);
+        assert!(state[0].contains("DRAIN") && state[1] == MARK, "{release:?}: {state:?}");
+        assert_eq!(site.fakes.slurm.reservations(), Vec::<String>::new(), "{release:?}");
+        // 26.05: the reservation came back, and went once more
+        let deleted = site.count("DELETE", "reservation/fleet-burnin-d-gpu-1-r-1");
+        assert_eq!(deleted, if release == Release::V26_05 { 2 } else { 0 });
+    }
+}
+
+#[tokio::test]
+async fn a_priority_that_was_forgotten_is_set_again() {
+    let site = Site::start(setup(Release::V24_11, CONTENT)).await;
+    // acknowledged, and not done
+    let acknowledged = json!({"results": null, "errors": [], "warnings": []});
+    let answer = Answer::Status { code: 200, body: acknowledged };
+    site.fakes.fault(Fault::on(Service::Slurmrestd, "POST", "*/job/1", answer));
+    let (attempt, request) = (Attempt::new(1, Timestamp::now(), None, Default::default()).0, request("r-1"));
+    let outcome = within_ceiling(burn_in_sbatch(&site.world(), &attempt, &request)).await.unwrap();
+    assert_eq!((outcome.verdict, site.fakes.faults_left()), (Verdict::Passed, 0), "{}", outcome.reason);
+    assert_eq!(site.count("POST", "/job/1"), 2);
+}
+
+/// 24.11 says so of a node that has not registered yet with a slurmctld that has just started.
+#[tokio::test]
+async fn a_resume_that_came_too_early_is_sent_again() {
+    for release in [Release::V26_05, Release::V24_11] {
+        let site = Site::start(setup(release, CONTENT)).await;
+        let early = json!({"errors": [{"description": "Failure to update node gpu-1", "error_number": 2028,
+            "error": "Invalid node state specified", "source": "_update_node"}], "warnings": []});
+        // after the reason and the claim with the job
+        let answer = Answer::Status { code: 500, body: early };
+        site.fakes.fault(Fault::on(Service::Slurmrestd, "POST", "*/node/gpu-1", answer).nth(3));
+        let (attempt, request) =
+            (Attempt::new(1, Timestamp::now(), None, Default::default()).0, request("r-1"));
+        let outcome = within_ceiling(burn_in_sbatch(&site.world(), &attempt, &request)).await.unwrap();
+        assert_eq!((outcome.verdict, site.fakes.faults_left()), (Verdict::Passed, 0), "{release:?}");
+        let resumes = site.written().iter().filter(|w| w.contains("RESUME")).count();
+        assert_eq!(resumes, 2, "{release:?}");
+    }
 }

@@ -10,7 +10,6 @@ mod adopt_servers;
 mod adopt_stops;
 mod broken;
 mod burn_in;
-mod burn_in_forgotten;
 mod cancelled;
 mod conditions;
 mod crash;

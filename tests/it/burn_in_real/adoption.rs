@@ -126,6 +126,9 @@ async fn proves(world: &World, burn_in: &Value, request: &str) -> Value {
     let [job] = &ours(world, NODE, request).await[..] else { panic!("one job of ours") };
     assert_eq!(burn_in["jobId"], job["job_id"].to_string());
     assert_eq!((&job["job_state"], &job["user_name"]), (&json!(["COMPLETED"]), &json!("bob")));
+    if world.services.run.accounting {
+        assert_eq!((&job["account"], &job["qos"]), (&json!("fleet"), &json!("normal")));
+    }
     job.clone()
 }
 
