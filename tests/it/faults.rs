@@ -235,6 +235,11 @@ async fn faults_26_05_real() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn faults_fail_over_24_11_real() {
+    Box::pin(play(Release::V24_11, Fault::FailsOver, writes(Release::V24_11))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_fail_over_26_05_real() {
     Box::pin(play(Release::V26_05, Fault::FailsOver, writes(Release::V26_05))).await;
 }
