@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use model::{AtDeadline, Mark, NodeName, Owner, Verb};
 
 use crate::drained::{Drained, Holding, closed_and_empty, drained, waiting_for};
-use crate::look::existing;
+use crate::look::{existing, reckoned};
 use crate::wait::{Look, absorbs, until};
 use crate::{Asked, Attempt, Class, Code, Failure, World};
 
@@ -153,15 +153,25 @@ async fn look(
     patience: Patience,
 ) -> Result<(Node, Drained), Failure> {
     let node = seen_or_read(world, name, seen).await?;
+    let drained = judge(world, &node, patience).await?;
+    if drained != Drained::Held(Vec::new()) {
+        return Ok((node, drained));
+    }
+    let node = reckoned(world, name).await?;
+    let drained = judge(world, &node, patience).await?;
+    Ok((node, drained))
+}
+
+/// Judges a node that was just read.
+async fn judge(world: &World, node: &Node, patience: Patience) -> Result<Drained, Failure> {
     if node.tokens.is_closed() {
-        refuse_foreign(&node, patience.by_anybody)?;
+        refuse_foreign(node, patience.by_anybody)?;
     }
     let jobs = world.slurm.jobs().await?;
-    let drained = match patience.by_anybody {
-        true => closed_and_empty(&node, &jobs),
-        false => drained(&node, &jobs, patience.ours),
-    };
-    Ok((node, drained))
+    Ok(match patience.by_anybody {
+        true => closed_and_empty(node, &jobs),
+        false => drained(node, &jobs, patience.ours),
+    })
 }
 
 /// Cancels what holds a node, each job once.

@@ -60,6 +60,15 @@ pub(crate) async fn existing(world: &World, name: &NodeName) -> Result<Node, Fai
     find_node(world, name).await?.ok_or_else(|| unknown(name))
 }
 
+/// The node, its allocation reckoned anew.
+pub(crate) async fn reckoned(world: &World, name: &NodeName) -> Result<Node, Failure> {
+    if world.slurm.reckon().await? {
+        return existing(world, name).await;
+    }
+    let list = world.slurm.nodes().await?.list;
+    list.into_iter().find(|n| n.name == *name).ok_or_else(|| unknown(name))
+}
+
 /// SLURM has no such node.
 pub(crate) fn unknown(name: &NodeName) -> Failure {
     let message = format!("SLURM has no node {name}");

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use sandbox::{Container, Daemon, Pair, Release, Run, Signal, SlurmUser};
+use clients::slurm::{Slurm, Token};
+use sandbox::{Container, Daemon, Pair, Release, Run, Signal, SlurmUser, exec};
 use serde_json::{Value, json};
 
 use crate::wait::eventually;
@@ -51,6 +52,36 @@ async fn cluster_accounting_real() {
         let answer = root.accounting("users/").await.unwrap();
         let users: Vec<_> = answer["users"].as_array().unwrap().iter().map(|u| &u["name"]).collect();
         assert_eq!(json!(users), json!(["alice", "bob", "root"]), "{}: {answer}", release.name);
+        container.rm().await.unwrap();
+    }
+}
+
+/// Why a drain has slurmctld reckon: asked for one node it tells the allocation of some earlier list.
+#[tokio::test]
+async fn cluster_reckons_real() {
+    for release in [Release::V22_05, Release::V24_11, Release::V26_05] {
+        let run = Run { static_nodes: 1, ..Run::of(release) };
+        let (container, root) = started(&run).await;
+        let allocated = async || root.get("node/n1").await.unwrap()["nodes"][0]["alloc_cpus"].clone();
+        let job = "sbatch -Q -w n1 -n1 --mem=100 -D /tmp -o /dev/null --wrap 'until [ -e /tmp/go ]; do sleep 0.1; done'";
+        exec(&container, &["runuser", "-u", "alice", "--", "sh", "-ec", job]).await.unwrap();
+        eventually("the job's CPU is allocated", CEILING, || async {
+            root.get("nodes").await.map_err(|e| e.to_string())?;
+            let now = allocated().await;
+            if now == 1 { Ok(()) } else { Err(now.to_string()) }
+        })
+        .await;
+        exec(&container, &["touch", "/tmp/go"]).await.unwrap();
+        eventually("the job has ended", CEILING, || async {
+            let left = exec(&container, &["squeue", "-h"]).await.map_err(|e| e.to_string())?;
+            if left.is_empty() { Ok(()) } else { Err(left) }
+        })
+        .await;
+        assert_eq!(allocated().await, 1, "{}: as it was", release.name);
+        let token = Token::in_environment("SLURM_JWT", root.token.clone().into());
+        let client = Slurm::new(root.url.parse().unwrap(), root.name.clone(), token).unwrap();
+        assert!(client.reckon().await.unwrap(), "{}", release.name);
+        assert_eq!(allocated().await, 0, "{}: reckoned", release.name);
         container.rm().await.unwrap();
     }
 }

@@ -43,7 +43,8 @@ impl Eyes {
         known_absent: &HashSet<NodeName>,
     ) -> Result<Seen, Error> {
         let singles = SINGLE * u32::try_from(wanted.len()).unwrap_or(u32::MAX);
-        let by_one = self.last_full.is_some_and(|full| singles < full);
+        // single GETs alone would show the allocations of some earlier list
+        let by_one = self.last_full.is_some_and(|full| singles < full) && world.slurm.reckon().await?;
         let mut seen = if by_one { one_by_one(world, wanted).await? } else { self.full(world).await? };
         let absent = |n: &&NodeName| !seen.nodes.contains_key(*n) && !known_absent.contains(*n);
         let doubtful: Vec<NodeName> = wanted.iter().filter(absent).cloned().collect();

@@ -250,6 +250,21 @@ async fn power_saving_that_the_settings_deny_is_said_before_a_node_is_closed_and
     }
 }
 
+/// slurmctld reckons what a node has given to jobs only when the list is asked for.
+#[tokio::test]
+async fn a_node_whose_own_get_says_mixed_is_reckoned_anew() {
+    let seed = NodeSeed { extra: "fleet:r-1".to_owned(), ..node("gpu-1", &["IDLE", "DRAIN"], MARK) };
+    let site = Site::start(Setup::of(&["gpu-1"]).with_nodes([seed])).await;
+    let mut stale = site.fakes.slurm.node("gpu-1").unwrap();
+    stale["state"] = json!(["MIXED", "DRAIN"]);
+    let body = json!({"nodes": [stale], "errors": [], "warnings": []});
+    let answer = Answer::Status { code: 200, body };
+    site.fakes.fault(Fault::on(Service::Slurmrestd, "GET", "*/node/gpu-1", answer));
+    assert_eq!(run(&site).await.unwrap().end, End::Drained);
+    let said = site.conversation();
+    assert_eq!(said.matches("nodes/?update_time=4102444800").count(), 1, "{said}");
+}
+
 #[tokio::test]
 async fn case_b01_a_look_up_that_failed_is_neither_drained_nor_absent() {
     let site = with_node(&["IDLE"], "").await;

@@ -25,6 +25,8 @@ pub struct Dialect {
     /// A node that was asked for by itself tells its own partitions. Before 26.05 it tells those of
     /// the first node of the cluster, whichever was asked for.
     pub partitions_of_one: bool,
+    /// It reads `update_time` of a list. v0.0.40 refuses any (facts: slurm §0.7).
+    pub reads_update_time: bool,
     /// State flags that it never shows: such a node looks like any other.
     pub hides: &'static [&'static str],
 }
@@ -79,6 +81,7 @@ pub(super) const TABLE: &[Dialect] = &[
         job_write: true,
         tells_cancelled: true,
         partitions_of_one: true,
+        reads_update_time: true,
         hides: &[],
     },
     // 24.11 to 26.05; 26.05 calls it deprecated
@@ -91,6 +94,7 @@ pub(super) const TABLE: &[Dialect] = &[
         job_write: true,
         tells_cancelled: true,
         partitions_of_one: false,
+        reads_update_time: true,
         hides: &["BLOCKED", "EXTERNAL"],
     },
     // releases before 24.11 that have no v0.0.42; 24.11 serves it still
@@ -103,6 +107,7 @@ pub(super) const TABLE: &[Dialect] = &[
         job_write: true,
         tells_cancelled: false,
         partitions_of_one: false,
+        reads_update_time: false,
         hides: &["BLOCKED", "EXTERNAL"],
     },
     // 22.05: to be looked at, and no more
@@ -115,6 +120,7 @@ pub(super) const TABLE: &[Dialect] = &[
         job_write: false,
         tells_cancelled: false,
         partitions_of_one: false,
+        reads_update_time: true,
         hides: &[],
     },
 ];

@@ -64,6 +64,26 @@ impl Slurm {
             .map_err(|what| answer.error(Service::Slurm, "list nodes", Kind::Malformed(what)))
     }
 
+    /// Has slurmctld reckon what each node has given to jobs. It does so when the list is asked for, and never
+    /// for one node, which can so be MIXED for ever after its last job (run on 22.05, 24.11 and 26.05). Asks for
+    /// what has changed since a time to come: 304, without a body. False: this dialect cannot.
+    ///
+    /// # Errors
+    /// Whatever kept slurmctld from answering.
+    pub async fn reckon(&self) -> Result<bool, Error> {
+        const OPERATION: &str = "reckon nodes";
+        /// The year 2100.
+        const TO_COME: &str = "nodes/?update_time=4102444800";
+        if !self.dialect().await?.reads_update_time {
+            return Ok(false);
+        }
+        let answer = self.get(OPERATION, TO_COME).await?;
+        if answer.status.as_u16() != 304 {
+            self.success(OPERATION, &answer)?;
+        }
+        Ok(true)
+    }
+
     /// `GET /slurm/{v}/node/{name}`. `None`: slurmctld answered that it has no such node that may
     /// be shown. Absence is concluded from this *and* the full list, never from one.
     ///

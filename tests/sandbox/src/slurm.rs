@@ -65,12 +65,13 @@ impl SlurmUser {
         self.send(self.http.client().get(self.to(path))).await
     }
 
-    /// The node, if SLURM has it.
+    /// The node, if SLURM lists it. Its own GET could show the allocation of some earlier list.
     ///
     /// # Errors
     /// As [`Self::get`].
     pub async fn node(&self, name: &str) -> anyhow::Result<Option<Value>> {
-        Ok(self.get(&format!("node/{name}")).await?["nodes"].get(0).cloned())
+        let list = self.get("nodes").await?["nodes"].take();
+        Ok(list.as_array().and_then(|l| l.iter().find(|n| n["name"] == name)).cloned())
     }
 
     /// Changes a node, as a person would.

@@ -66,6 +66,8 @@ async fn what_is_there(s: &Subject) {
     let (found, root) = (&s.findings, s.client("root"));
     let nodes = root.nodes().await.unwrap();
     found.same("our client: unreadable nodes", &nodes.unreadable, &0);
+    let reads_time = s.release.real.version != "v0.0.40";
+    found.same("our client: has nodes reckoned", &root.reckon().await.unwrap(), &reads_time);
     let names: Vec<&str> = nodes.list.iter().map(|n| n.name.as_str()).collect();
     found.same("our client: the nodes", &json!(names), &json!(s.shape.names()));
     for node in &nodes.list {
