@@ -135,7 +135,7 @@ async fn play(release: Release, fault: Fault, rows: Vec<Row>) {
     cluster.queue(&of(&[Verb::Drain, Verb::Release, Verb::BurnIn, Verb::Stop])).await;
     cluster.saved("prepared").await;
 
-    let whole = async { tokio::join!(run_all(&plays), fail(&cluster, fault, &plays)) };
+    let whole = async { tokio::join!(run_all(&cluster, &plays), fail(&cluster, fault, &plays)) };
     let (ends, ()) = tokio::time::timeout(CEILING, whole).await.unwrap();
 
     let jobs = cluster.jobs().await.unwrap();
@@ -148,8 +148,8 @@ async fn play(release: Release, fault: Fault, rows: Vec<Row>) {
     cluster.end().await;
 }
 
-async fn run_all(plays: &[Play]) -> Vec<String> {
-    join_all(plays.iter().map(Play::run)).await
+async fn run_all(cluster: &Cluster, plays: &[Play]) -> Vec<String> {
+    join_all(plays.iter().map(|p| p.run(cluster))).await
 }
 
 /// Brings every row to its moment, has SLURM fail and come back, and lets the jobs end.

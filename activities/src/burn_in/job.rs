@@ -102,8 +102,7 @@ impl BurnIn<'_> {
     async fn submit(&self, reservation: Option<&str>) -> Result<Result<Job, String>, Failure> {
         if self.attempt.number > 1 {
             self.attempt.waiting("an earlier attempt that may still run");
-            self.attempt.pause(self.world.site.heartbeat_timeout).await?;
-            if let Some(job) = self.our_jobs().await?.pop() {
+            if let Some(job) = self.came_late().await? {
                 return Ok(Ok(job));
             }
         }
@@ -127,10 +126,8 @@ impl BurnIn<'_> {
                     return Ok(Err(format!("SLURM took the job with a warning: {warnings}")));
                 }
                 Err(error) if error.is_unknown() => {
-                    // it may still be on its way: submitted again only when it can no longer come
                     self.attempt.waiting(&error.to_string());
-                    self.attempt.pause(self.world.site.heartbeat_timeout).await?;
-                    if let Some(job) = self.our_jobs().await?.pop() {
+                    if let Some(job) = self.came_late().await? {
                         return Ok(Ok(job));
                     }
                 }
@@ -147,6 +144,18 @@ impl BurnIn<'_> {
                 }
             }
         }
+    }
+
+    /// A job whose submit may still be on its way: looked for until it can no longer come. A slurmctld that
+    /// hung does what it was asked meanwhile in any order once it goes on (run on 26.05: it listed the jobs
+    /// before it took the one that had timed out), so that nothing is concluded from its first answer.
+    async fn came_late(&self) -> Result<Option<Job>, Failure> {
+        self.attempt.pause(self.world.site.heartbeat_timeout).await?;
+        if let Some(job) = self.our_jobs().await?.pop() {
+            return Ok(Some(job));
+        }
+        self.attempt.pause(self.world.site.settle).await?;
+        Ok(self.our_jobs().await?.pop())
     }
 
     /// slurmctld has forgotten its last seconds. The next attempt goes on from what there is.

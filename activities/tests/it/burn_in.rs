@@ -462,3 +462,29 @@ async fn case_b29_a_submit_whose_answer_was_lost_is_one_job() {
         }
     }
 }
+
+/// A slurmctld that hung lists its jobs before it takes the one whose submit had timed out.
+#[tokio::test]
+async fn case_b29_a_submit_that_is_taken_after_the_first_look_is_one_job() {
+    for release in BOTH {
+        let site = site(release).await;
+        let late = Answer::Status { code: 504, body: "upstream timed out".into() };
+        site.fakes.fault(Fault::on(Service::Slurmrestd, "POST", "*/job/submit", late));
+        let looked = || {
+            let log = site.fakes.log();
+            let after = log.iter().skip_while(|r| r.method != "POST" || !r.path.ends_with("/job/submit"));
+            after.filter(|r| r.path.ends_with("/jobs") && r.status == Some(200)).count() == 1
+        };
+        let is_taken = async {
+            while !looked() {
+                tokio::task::yield_now().await;
+            }
+            let reservation = if release == Release::V26_05 { NAME.to_owned() } else { String::new() };
+            let (name, user) = (NAME.to_owned(), "bob".to_owned());
+            site.fakes.slurm.submit(JobSeed { name, user, reservation, ..JobSeed::on(&["gpu-1"]) });
+        };
+        let outcome = tokio::join!(run(&site), is_taken).0.unwrap();
+        assert_eq!(outcome.verdict, Verdict::Passed, "{release:?}: {}", outcome.reason);
+        assert_eq!(ours(&site).len(), 1, "{release:?}");
+    }
+}

@@ -18,6 +18,7 @@ use super::Fault;
 use super::cluster::{Cluster, states};
 use super::door::{Door, Stage};
 use super::site::Site;
+use crate::wait::eventually;
 
 /// Nobody waits for it.
 const LONG: Duration = Duration::from_secs(86_400);
@@ -100,6 +101,8 @@ pub(crate) struct Play {
     site: Site,
     started: watch::Sender<bool>,
     progress: watch::Sender<Option<watch::Receiver<Progress>>>,
+    /// Whether the machine of a node that is released has ended, with its slurmd.
+    machine_ended: watch::Sender<bool>,
     /// What each attempt came to.
     attempts: Mutex<Vec<String>>,
 }
@@ -128,7 +131,8 @@ impl Play {
             }
         }
         let (started, progress) = (watch::Sender::new(false), watch::Sender::new(None));
-        let play = Self { fault, row, node, door, site, started, progress, attempts: Mutex::default() };
+        let (machine_ended, attempts) = (watch::Sender::new(false), Mutex::default());
+        let play = Self { fault, row, node, door, site, started, progress, machine_ended, attempts };
         if row.verb == Verb::Stop {
             play.burn_in_until_its_job_runs().await;
         }
@@ -156,8 +160,24 @@ impl Play {
         self.started.send_replace(true);
     }
 
-    /// Runs it as Temporal does: an attempt that may pass by itself is followed by another.
-    pub(crate) async fn run(&self) -> String {
+    /// Runs it, and ends the slurmd of a dynamic node with its server, as the real machine would.
+    pub(crate) async fn run(&self, cluster: &Cluster) -> String {
+        let machine_ends = async {
+            if self.row.verb == Verb::Remove {
+                eventually("its server is gone", super::CEILING, || async {
+                    let servers = self.site.fakes.cloud.servers();
+                    if servers.is_empty() { Ok(()) } else { Err(json!(servers).to_string()) }
+                })
+                .await;
+                cluster.shell(&format!("pkill -f '[s]lurmd -Z -N {} '", self.node)).await;
+                self.machine_ended.send_replace(true);
+            }
+        };
+        tokio::join!(self.run_to_its_end(), machine_ends).0
+    }
+
+    /// As Temporal does: an attempt that may pass by itself is followed by another.
+    async fn run_to_its_end(&self) -> String {
         self.started.subscribe().wait_for(|s| *s).await.unwrap();
         let mut number = 1;
         loop {
@@ -227,7 +247,12 @@ impl Play {
     /// Waits until it has come to its moment.
     pub(crate) async fn until_moment(&self) {
         match self.row.moment {
-            Moment::Write(_) => self.door.until(Stage::Asked).await,
+            Moment::Write(what) => {
+                self.door.until(Stage::Asked).await;
+                if self.row.verb == Verb::Remove && what.starts_with("DELETE") {
+                    self.machine_ended.subscribe().wait_for(|e| *e).await.unwrap();
+                }
+            }
             Moment::Step(step) => self.until_waits_in(step).await,
         }
     }
